@@ -30,6 +30,7 @@ from .metrics.measure_heads import measure as measure
 from .metrics.measure_heads import measure_attention as measure_attention
 from .paper_report.build_report import report as report
 from .probes.probe_file import load_probe as load_probe
+from .text.aligned_pairs import load_alignments as load_alignments
 from .text.coreference import load_coreference as load_coreference
 from .text.framenet import load_framenet_links as load_framenet_links
 from .text.mentions import Document as Document

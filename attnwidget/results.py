@@ -32,12 +32,15 @@ from attnwidget.comparison.compare_results import (
     ModelComparison,
     SeveralComparisons,
 )
+from attnwidget.comparison.feature_changes import FeatureChanges
 from attnwidget.corpus.results import HeadHeatMap, HeadResult, LayerCurves, Measurements, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.interventions.ablation_results import Ablation
 from attnwidget.interventions.gradient_effects import GradientEffects
 from attnwidget.interventions.head_importance import HeadImportance
+from attnwidget.interventions.knockout_result import Knockout
 from attnwidget.interventions.minimal_pairs import MinimalPairScores
+from attnwidget.interventions.needed_links_result import NeededLinks
 from attnwidget.interventions.patch_path import PathPatch
 from attnwidget.interventions.patch_results import HeadPatches
 from attnwidget.mechanisms.copying import CopyingScores
@@ -54,6 +57,7 @@ from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVoca
 from attnwidget.mechanisms.wavelength_shares import WavelengthShares
 from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
+from attnwidget.metrics.concentration import BroadHeads
 from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
@@ -75,12 +79,17 @@ from attnwidget.paper_report.paper_report import PaperReport
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.probes.dependency.dependency_answers import CodeLength, HeadVotes, ProbePredictions
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.dependency.dependency_scores import DependencyScores, PredictorScore
 from attnwidget.probes.pairs.pair_result import PairProbe
+from attnwidget.probes.structural.edge_lengths import EdgeLengths
 from attnwidget.probes.structural.structural_result import PredictedTree, StructuralProbe
+from attnwidget.probes.structural.tree_score import TreeScore
 from attnwidget.public_names import refuse_names
+from attnwidget.text.aligned_pairs import AlignedPair
 from attnwidget.text.places import Box, Sound, Span
 from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
+from attnwidget.words.alignment_results import AlignmentErrors, PairMaps
 from attnwidget.words.coreference_results import CoreferenceAccuracies
 from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
@@ -88,6 +97,7 @@ from attnwidget.words.no_op import NoOpWeights
 from attnwidget.words.relation_results import RelationAccuracies
 from attnwidget.words.speech import SpokenWordWeights, WordTimes
 from attnwidget.words.word_links import LinkWeights
+from attnwidget.words.word_map_steps import WordMapSteps
 
 # Type checkers would accept any name if they saw a module-level `__getattr__`.
 if not TYPE_CHECKING:
@@ -95,12 +105,15 @@ if not TYPE_CHECKING:
 
 __all__ = [
     "Ablation",
+    "AlignedPair",
+    "AlignmentErrors",
     "Atlas",
     "AttendedVocabulary",
     "AttentionDistanceResult",
     "BehaviorScore",
     "BehaviorTable",
     "Box",
+    "BroadHeads",
     "ClassesResult",
     "CodeLength",
     "ComparedHeads",
@@ -108,9 +121,12 @@ __all__ = [
     "CopyingScores",
     "CoreferenceAccuracies",
     "DependencyProbe",
+    "DependencyScores",
     "DirectEffects",
+    "EdgeLengths",
     "EntropyResult",
     "ExampleLink",
+    "FeatureChanges",
     "FeatureWeights",
     "FoundLinks",
     "GovernorPredictions",
@@ -134,6 +150,7 @@ __all__ = [
     "ImageOffsetsResult",
     "InductionResult",
     "KeyBiplot",
+    "Knockout",
     "LayerCurves",
     "Link",
     "LinkExplanation",
@@ -148,8 +165,10 @@ __all__ = [
     "ModalityShares",
     "ModelComparison",
     "MonotonicityScores",
+    "NeededLinks",
     "NoOpWeights",
     "NormsResult",
+    "PairMaps",
     "PairProbe",
     "PaperReport",
     "PathPatch",
@@ -160,6 +179,7 @@ __all__ = [
     "PredictedTree",
     "PredictionChange",
     "Predictions",
+    "PredictorScore",
     "ProbePredictions",
     "RelationAccuracies",
     "ReportEntry",
@@ -176,8 +196,10 @@ __all__ = [
     "SpokenWordWeights",
     "StructuralProbe",
     "TokenRelevance",
+    "TreeScore",
     "WatchedAttention",
     "WavelengthShares",
+    "WordMapSteps",
     "WordTimes",
     "WordVectors",
     "Writer",

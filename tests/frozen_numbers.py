@@ -60,6 +60,8 @@ NO_STUDY = {
     "in_dark": "draws a chart",
     "join_figures": "a picture",
     "link_figures": "links figures",
+    "link_panels": "chooses sentences for a chart",
+    "load_alignments": "reads a file of another format",
     "load_coreference": "reads a file of another format",
     "load_framenet_links": "reads a corpus of another package",
     "load_links": "reads a file of another format",
@@ -77,7 +79,15 @@ NO_STUDY = {
 }
 
 #: Inputs of studies. A result that keeps an input has no number in it.
-INPUTS = {"AttentionModel", "Document", "MinimalPair", "Segment", "Sentence", "WordVectors"}
+INPUTS = {
+    "AttentionModel",
+    "Document",
+    "LinkedSentence",
+    "MinimalPair",
+    "Segment",
+    "Sentence",
+    "WordVectors",
+}
 
 
 class _Public:
@@ -338,7 +348,11 @@ def _of_attention(attention: Any) -> dict[str, Any]:
         "row blocks": lambda: list(attention.row_blocks(layer)),
         "scores": lambda: attention.scores(layer, head),
         "tile": lambda: attention.tile(layer, head, (0, 6), (0, 6), step=2),
-        "top links": lambda: attention.top_links(layer, head, 12),
+        "top links": lambda: list(
+            attention.top_links(layer, head, 12)[["query", "key", "weight"]].itertuples(
+                index=False, name=None
+            )
+        ),
         "value norms": lambda: [attention.value_norms(each) for each in layers],
         "summed norms": lambda: [attention.summed_norms(each) for each in layers],
         "visible": lambda: attention.visible(layer, head),
@@ -449,7 +463,7 @@ def _() -> Any:
             numbers[method] = [bert().attend(MASKED).weights(), bert().predict(MASKED)]
     with bert().disabled(layers=[1]):
         numbers["a layer"] = bert().predict(MASKED)
-    with bert().disabled([(2, 3)], edges=[(2, 3), (4, 1)]):
+    with bert().scaled_links([(2, 3), (4, 1)], 0, [(2, 3)]):
         numbers["edges"] = bert().attend(MASKED).weights()
     with bert().disabled([(2, 3)], method="patch", reference="The man washed [MASK] hands."):
         numbers["patch"] = bert().attend(MASKED).weights()
@@ -721,6 +735,13 @@ def _() -> Any:
     return public.attention_flow(bert().attend("The cat sat."))
 
 
+@study("broad heads")
+def _() -> Any:
+    return public.broad_heads(
+        public.measure(bert(), segments()[:4], ["entropy", "confidence"], **QUIET)
+    )
+
+
 # ------------------------------------------------------------------------------------ comparisons
 
 
@@ -815,7 +836,39 @@ def _() -> Any:
     }
 
 
+@study("knockout")
+def _() -> Any:
+    examples = [
+        ("The woman washed [MASK] hands.", "her"),
+        ("The man washed [MASK] hands.", "his"),
+        ("The girl quickly hurt [MASK] leg.", "her"),
+    ]
+    subjects = {"subject": ["woman", "man", "girl"]}
+    return public.knockout(bert(), examples, subjects, window=2, **QUIET)
+
+
+@study("needed links")
+def _() -> Any:
+    masked = bert().attend("The captain told his men that [MASK] would not leave.")
+    return {
+        "masked": public.needed_links(masked),
+        "causal": public.needed_links(causal().attend("The cat sat on the mat"), n_random_links=2),
+    }
+
+
 # -------------------------------------------------------------------------------- words and trees
+
+
+@study("word alignment")
+def _() -> Any:
+    pairs = public.demo_alignments(6)
+    found = public.probe_alignment(public.load_model("attnwidget/translation"), pairs, **QUIET)
+    return [found, found.maps(pairs[1])]
+
+
+@study("word map steps")
+def _() -> Any:
+    return public.word_map_steps(bert().attend("The gamekeeper slept."), 2, 8)
 
 
 @study("relations")
@@ -907,6 +960,12 @@ def _() -> Any:
     with tempfile.TemporaryDirectory() as folder:
         again = public.load_probe(probe.save(Path(folder, "probe.npz")), bert())
     return [probe, again.uas, again.predictions(trees()[0])]
+
+
+@study("dependency scores")
+def _() -> Any:
+    probe = public.demo_probe().for_model(bert())
+    return [public.demo_dependency_scores(), public.compare_dependency_probes([probe])]
 
 
 @study("pair probe")
@@ -1179,8 +1238,8 @@ def _computed(kind: type) -> tuple[str, ...]:
     return tuple(names)
 
 
-# Views of a mapping, whose entries are read one by one.
-_ITSELF = {"items", "keys", "values", "get"}
+# Views of a mapping, whose entries are read one by one, and a smaller copy of a result.
+_ITSELF = {"items", "keys", "values", "get", "keep_maps"}
 # Annotations of methods that draw or write.
 _NO_NUMBERS = ("alt.", "Path", "Picture")
 

@@ -3,6 +3,7 @@
 from .behavior import LinkBehavior as LinkBehavior
 from .examples.head_examples import head_examples as head_examples
 from .gallery.head_gallery import head_gallery as head_gallery
+from .gallery.link_panels import link_panels as link_panels
 from .gallery.relation_panels import relation_panels as relation_panels
 from .places.find_links import find_links as find_links
 from .scores.measure_behaviors import measure_behaviors as measure_behaviors

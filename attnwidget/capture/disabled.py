@@ -13,11 +13,7 @@ from attnwidget.capture.default_method import default_method
 from attnwidget.capture.model_inputs import ModelInputs, is_one_text
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
 from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, EditMethod
-from attnwidget.capture.tapping.edits import (
-    Change,
-    Edits,
-    edge_change,
-)
+from attnwidget.capture.tapping.edits import Change, Edits
 from attnwidget.capture.tapping.head import (
     Head,
     HeadName,
@@ -29,6 +25,7 @@ from attnwidget.capture.tapping.head import (
 )
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
+from attnwidget.capture.tapping.pass_texts import Spell
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, open_edits, tap
 from attnwidget.capture.tapping.torch_functions import summed_values
@@ -38,7 +35,7 @@ from attnwidget.model_facts.weight_placement import device_of
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 from attnwidget.text.near_names import among
-from attnwidget.text.whole_number import whole_number, whole_numbers
+from attnwidget.text.whole_number import whole_numbers
 
 HeadChoice = HeadName | Iterable[HeadName]
 
@@ -52,20 +49,17 @@ def disabled(
     layers: Iterable[int | str] | None,
     stack: str | None,
     reference: object,
-    edges: Iterable[tuple[int, int]] | None,
     kv_group: bool,
 ) -> AbstractContextManager[None]:
     """Return the block that `AttentionModel.disabled` describes."""
     intact = intact_edits(hf_model)
     heads_to_disable = chosen_heads(intact, heads, layers, stack)
-    removed_edges = _edges(edges)
-    if method is not None and removed_edges:
-        raise ValueError(f"edges are taken out in place of method={method!r}: pass one of the two")
     if method is None:
         method = default_method(hf_model) if reference is None else "mean"
     if method not in METHODS:
         raise ValueError(
-            f"there is no method {method!r}: {among(method, METHODS)}; single weights: edges="
+            f"there is no method {method!r}: {among(method, METHODS)}; single weights: "
+            "model.scaled_links(links, 0)"
         )
     if kv_group:
         heads_to_disable = _whole_groups(heads_to_disable, _key_heads(hf_model, inputs, intact))
@@ -75,23 +69,29 @@ def disabled(
             if reference is None
             else f"reference= is for the methods 'mean' and 'patch', not for {method!r}"
         )
-    if removed_edges:
-        changes = dict.fromkeys(heads_to_disable, edge_change(removed_edges))
-    elif reference is not None:
+    if reference is not None:
         changes = _referred(hf_model, inputs, intact, heads_to_disable, method, reference)
     else:
         changes = dict.fromkeys(heads_to_disable, Change(method, method))
     edits = open_edits(hf_model).then(Edits(changes, intact.heads_of, intact.stacks))
-    return tap(hf_model, _unseen, edits)
+    return tap(hf_model, unseen, edits)
 
 
-def changed(hf_model: Any, changes: Mapping[Head, Change]) -> AbstractContextManager[None]:
-    """Return a block with some changes, for a copy of the model in another process."""
+def changed(
+    hf_model: Any, changes: Mapping[Head, Change], spell: Spell | None = None
+) -> AbstractContextManager[None]:
+    """Return a block with some changes, for a copy of the model in another process.
+
+    Args:
+        hf_model: Transformers model.
+        changes: Changes by head.
+        spell: Function that returns the token axis of ids, for links between words.
+    """
     intact = intact_edits(hf_model)
-    return tap(hf_model, _unseen, Edits(changes, intact.heads_of, intact.stacks))
+    return tap(hf_model, unseen, Edits(changes, intact.heads_of, intact.stacks, spell))
 
 
-def _unseen(_: LayerAttention) -> None:
+def unseen(_: LayerAttention) -> None:
     """Ignore the maps of a layer, because the pass needs only the edits."""
 
 
@@ -168,22 +168,6 @@ def chosen_heads(
     return selected_heads
 
 
-def _edges(edges: Iterable[tuple[int, int]] | None) -> tuple[tuple[int, int], ...]:
-    if edges is None:
-        return ()
-    listed_edges = []
-    for edge in edges:
-        if isinstance(edge, str) or not hasattr(edge, "__len__") or len(edge) != 2:
-            raise ValueError(f"edges are [(query, key), ...], tokens counted from 0; got {edge!r}")
-        query, key = (whole_number("a token of an edge", token) for token in edge)
-        if query < 0 or key < 0:
-            raise ValueError(f"an edge must be (query, key), both counted from 0; got {edge!r}")
-        listed_edges.append((query, key))
-    if not listed_edges:
-        raise ValueError("edges is empty: name the weights to take out, [(query, key), ...]")
-    return tuple(dict.fromkeys(listed_edges))
-
-
 def _whole_groups(
     chosen: list[Head], key_heads: Mapping[tuple[str, int], tuple[int, int]]
 ) -> list[Head]:
@@ -247,7 +231,7 @@ def _referred(
         if layer_heads and seen.value is None:
             raise ValueError(
                 f"{type(seen.module).__name__} shows its attention weights, but not the values, "
-                f"so {method!r} is impossible; use 'uniform', 'zero', 'first' or edges"
+                f"so {method!r} is impossible; use 'uniform', 'zero', 'first' or scaled_links"
             )
         for head in layer_heads:
             # Windows and tiles of the input are batch entries.
@@ -255,7 +239,7 @@ def _referred(
 
     with torch.no_grad():
         for text in references:
-            with tap(hf_model, _unseen, intact):
+            with tap(hf_model, unseen, intact):
                 reference_inputs, name = inputs.of_reference(text)
             is_text = all(map(is_of_text, reference_inputs))
             with tap(hf_model, keep, intact, on_again=None if is_text else keep):

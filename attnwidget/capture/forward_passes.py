@@ -21,11 +21,13 @@ from attnwidget.capture.maps.patch_probe import PatchProbe
 from attnwidget.capture.maps.text_probe import TextProbe
 from attnwidget.capture.model_inputs import ModelInputs
 from attnwidget.capture.tapping.attention_sites import find_sites
+from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.gradients import attention_gradients
 from attnwidget.capture.tapping.layer_outputs import CANNOT_START_ABOVE, difference
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.projection import Projections
 from attnwidget.capture.tapping.stack_names import is_cross
+from attnwidget.capture.tapping.tap import tap
 from attnwidget.inputs.model_tensors import ModelBatch, unpadded, without_cache
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weights_seen import WeightsSeen
@@ -242,7 +244,8 @@ class ForwardPasses:
         def run_above() -> Any:
             # A pass over two tokens overwrites any state that modules have stored for this input.
             two_tokens = {name: value[:, :2] for name, value in batch.tensors.items()}
-            with torch.no_grad():
+            # Links of an edit may be longer than two tokens.
+            with torch.no_grad(), tap(hf_model, lambda _: None, Edits()):
                 hf_model(**two_tokens, **self._options)
             return collect(lower).output
 

@@ -53,6 +53,7 @@ EMBEDDED = {
     "attnwidget/genre": ("genre", "small BERT for genres (in the package)"),
     "attnwidget/induction": ("induction", "two-layer Llama (in the package)"),
     "attnwidget/shapes": ("shapes", "small ViT of shapes (in the package)"),
+    "attnwidget/translation": ("translation", "small Marian (in the package)"),
 }
 
 
@@ -75,8 +76,9 @@ def load_model(
 
             - None for the bundled small BERT, "attnwidget/genre" for its fine-tuned version that
               classifies genres, "attnwidget/induction" for a causal model of two layers with
-              induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture.
-              These four models need no network.
+              induction heads, "attnwidget/shapes" for a ViT that names the shape in a picture,
+              "attnwidget/translation" for a model that translates into a made language. These five
+              models need no network.
             - A name on the Hugging Face hub or a folder, with safetensors weights. The folder may
               contain a Trainer checkpoint, a peft adapter (if peft is installed), or a
               sentence-transformers model.
@@ -372,6 +374,7 @@ def load_embedded(name: str = "embedded", revision: str | None = None) -> tuple[
                     bos_token_id=getattr(config, "bos_token_id", None),
                     eos_token_id=getattr(config, "eos_token_id", None),
                     pad_token_id=getattr(config, "pad_token_id", None),
+                    decoder_start_token_id=getattr(config, "decoder_start_token_id", None),
                 ),
                 dtype=torch.float32,
                 attn_implementation="eager" if eager else "sdpa",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,10 +24,13 @@ from attnwidget.capture.maps.readable_stacks import refuse_several_texts
 from attnwidget.capture.model_inputs import Inputs, ModelInputs
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.predict import predictions_of, question_of
+from attnwidget.capture.scaled_links import LayerNames, link_edit, scaled_links
 from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
+from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.stack_names import default_stack
@@ -56,6 +60,9 @@ from attnwidget.model_facts.pickled_model import SentModel, received_model
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import check_has_weights, device_of
 from attnwidget.text.counted import counted
+from attnwidget.text.link_ends import LinkName
+from attnwidget.text.missing_names import MissingNames
+from attnwidget.text.option_names import names_options
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
 
@@ -88,7 +95,7 @@ class HeadsSeen(NamedTuple):
     n_heads: list[int]
 
 
-class AttentionModel:
+class AttentionModel(MissingNames):
     """Model with readable attention, in eval mode until `close()`. Made by `load_model`.
 
     Modules that are in training mode or compiled run in eval mode and uncompiled during a read, and
@@ -125,6 +132,26 @@ class AttentionModel:
         >>> attention.stacks["self"].query.segments
         (0, 0, 0, 0, 0, 0, 1, 1, 1, 1)
     """
+
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "ablate": "ablate(model, examples), or with model.disabled(heads)",
+            "config": "hf_model.config",
+            "encode": "attend(text), or tokenizer.encode",
+            "eval": "model: it is in eval mode until close()",
+            "explore": "explore(model, text)",
+            "forward": "attend(text)",
+            "heads": "n_heads, the number of heads per layer",
+            "layers": "n_layers, the number of layers",
+            "measure": "measure(model, texts)",
+            "model": "hf_model",
+            "model_name": "name",
+            "run": "attend(text)",
+            "to": "load_model(hf_model.to(device), tokenizer), or load_model(name, device=device)",
+            "tokenize": "attend(text).tokens",
+            "without": "disabled(heads)",
+        }
+    )
 
     def __init__(
         self,
@@ -184,7 +211,7 @@ class AttentionModel:
 
     @property
     def edits(self) -> Edits:
-        """The edits of the enclosing `disabled` blocks."""
+        """The edits of the enclosing `disabled` and `scaled_links` blocks."""
         return open_edits(self.hf_model)
 
     @property
@@ -238,6 +265,7 @@ class AttentionModel:
         return device_of(self.hf_model)
 
     @in_plain_torch
+    @names_options()
     def attend(
         self,
         text: Text | Inputs | None = None,
@@ -407,6 +435,12 @@ class AttentionModel:
         return [by_index[index] for index in range(len(encoded))]
 
     @in_plain_torch
+    @names_options(
+        answers="predict(...).probability('her')",
+        candidates="predict(...).probability('her')",
+        targets="predict(...).probability('her')",
+        words="predict(...).probability('her')",
+    )
     def predict(
         self,
         text: Text | Inputs | None = None,
@@ -683,6 +717,7 @@ class AttentionModel:
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
 
+    @names_options(edges="scaled_links(links, 0, heads)", links="scaled_links(links, 0, heads)")
     @contextmanager
     def disabled(
         self,
@@ -692,7 +727,6 @@ class AttentionModel:
         layers: Iterable[int | str] | None = None,
         stack: str | None = None,
         reference: object = None,
-        edges: Iterable[tuple[int, int]] | None = None,
         kv_group: bool = False,
     ) -> Iterator[AttentionModel]:
         """Switch heads off in the block, by replacing their outputs before the output projection.
@@ -700,8 +734,8 @@ class AttentionModel:
         The edit affects every use of the model in the block: `attend`, `generate`, `predict`,
         `measure`, every probe and calls of `hf_model`. The edit ends with the block, even after an
         exception, and never affects other threads. Blocks nest: the inner block decides about a
-        head that both blocks name, and edges add up. An attention made in the block names the edit
-        in its model name.
+        head that both blocks name. An attention made in the block names the edit in its model name.
+        `scaled_links` cuts single links in place of whole heads.
 
         Args:
             heads: Head or list of heads, each as (1, 3), "L1 H3" or a `Head`.
@@ -720,10 +754,6 @@ class AttentionModel:
                 same number of tokens. An input is a text, a list of words or ids, a chat, an
                 `Attention` of this model, a `Segment` or a dict of inputs. The intact model reads
                 it.
-            edges: Weights to remove in place of whole heads: [(query, key), ...], positions in the
-                text, counted from 0. The score of an edge becomes minus infinity. The other keys of
-                the query get its weight, and so does an attention sink. Edges stay removed while
-                `generate` writes, also the edges to new tokens.
             kv_group: Whether to include all heads that share keys and values with the named heads.
 
         Raises:
@@ -751,11 +781,154 @@ class AttentionModel:
                 layers=layers,
                 stack=stack,
                 reference=reference,
-                edges=edges,
                 kv_group=kv_group,
             )
         with block:
             yield self
+
+    @names_options(strength="factor", scale="factor", window="layers=range(3, 12)")
+    @contextmanager
+    def scaled_links(
+        self,
+        links: Iterable[LinkName],
+        factor: float,
+        heads: HeadChoice | None = None,
+        *,
+        layers: LayerNames | None = None,
+        stack: str | None = None,
+        text: object = None,
+        keeps_sum: bool = False,
+    ) -> Iterator[AttentionModel]:
+        """Cut, weaken or strengthen links between tokens in the block.
+
+        The weight a[i, j] of a link becomes factor * a[i, j], and the row is divided by its new
+        sum. This equals a score plus log(factor): 0 is a score of minus infinity, which cuts the
+        link ("attention knockout", Geva et al. 2023), and a factor above 1 strengthens it.
+
+        The edit affects every use of the model in the block, as `disabled` does, and ends with it.
+        Blocks nest: factors of the same link are multiplied, and heads that are off stay off.
+        Positions count tokens of the text, without padding, also while `generate` writes.
+
+        Args:
+            links: Pairs (query, key): the token that looks, and the token that it looks at. Each
+                end is a position from 0, a word that occurs once with all its tokens, ("he", 2) for
+                the second "he", "role=system" or "system" for the messages of a chat, a `Box` of a
+                picture, a `Span` of a sound, a set of tokens such as {"a", "the"}, a function from
+                the `Tokens` to one bool per token, "first token", "last token", "special tokens",
+                "other tokens", "all", or a list of these. "all before" is the key of all tokens
+                before the query, and "all after" the query of all tokens after the key.
+            factor: Factor of the weights: 0 cuts the links, 4 gives them 4 times the weight
+                relative to the other keys of their query.
+            heads: Head, layer name or list of these, each as (1, 3), "L1 H3", "L1" or a `Head`.
+                None for the heads of `layers`, or all heads of the stack.
+            layers: Layers in whose heads the links are scaled, by number or name: range(3, 12) is a
+                window of nine layers.
+            stack: Stack of the heads: "encoder", "decoder" or "cross". Needed only if there are
+                several.
+            text: Input in which words, roles and regions are looked up, when the block begins: an
+                `Attention` of this model, or an input of `attend`. None looks them up in every text
+                that the model reads, which has no roles and regions.
+            keeps_sum: Whether a row keeps its sum in models with attention sinks. By default, the
+                sink is a key as any other and gets its share of a cut link, as under a mask.
+
+        Raises:
+            ValueError: There are no links, or a head, layer, stack or end of a link does not exist;
+                the factor is negative; or, in the block, a text has no such token, or the model
+                does not allow the edit.
+            TypeError: An end of a link or the factor has another form.
+            RuntimeError: The model was closed.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> model = load_model(device="cpu")
+            >>> text = "The captain told his men that [MASK] would not leave the ship."
+            >>> model.predict(text)
+            Predictions(small BERT (in the package), masked: he 0.726)
+            >>> with model.scaled_links([("[MASK]", "that")], 0):
+            ...     model.predict(text)
+            Predictions(small BERT (in the package), [MASK]→that cut in all heads, masked: he 0.398)
+        """
+        axes = None if text is None else self._axes_of(text)
+        with self.lock.in_turn(), plain_torch():
+            self.check_open()
+            block = scaled_links(
+                self.hf_model,
+                links,
+                factor,
+                heads,
+                layers=layers,
+                stack=stack,
+                axes=axes,
+                keeps_sum=keeps_sum,
+                spell=self.inputs.encoder.axis,
+            )
+        with block:
+            yield self
+
+    def _link_edit(
+        self,
+        links: Iterable[LinkName],
+        factor: float,
+        heads: HeadChoice | None,
+        *,
+        layers: LayerNames | None,
+        stack: str | None,
+        axes: Mapping[str, tuple[Tokens, Tokens]],
+        keeps_sum: bool,
+    ) -> LinkEdit:
+        """Return links of one input by position, with names looked up in its tokens.
+
+        Args:
+            links: Links, as in `scaled_links`.
+            factor: Factor of their weights.
+            heads: Heads in which they are scaled, as in `scaled_links`.
+            layers: Layers in which they are scaled.
+            stack: Stack of the heads.
+            axes: Tokens of the queries and keys of each stack.
+            keeps_sum: Whether each row keeps its sum next to an attention sink.
+        """
+        return link_edit(
+            self.hf_model,
+            links,
+            factor,
+            heads,
+            layers=layers,
+            stack=stack,
+            axes=axes,
+            keeps_sum=keeps_sum,
+        )
+
+    def _axes_of(self, text: object) -> dict[str, tuple[Tokens, Tokens]]:
+        """Return the tokens of queries and keys of each stack in an input."""
+        attention = text if isinstance(text, Attention) else self.attend(text)  # type: ignore[arg-type]
+        return {name: (stack.query, stack.key) for name, stack in attention.stacks.items()}
+
+    def _edited(
+        self,
+        heads: Sequence[Head],
+        method: EditMethod | None,
+        link_edits: Sequence[LinkEdit],
+    ) -> AbstractContextManager[object]:
+        """Return a block with heads off and with links of one input scaled."""
+        blocks = ExitStack()
+        if heads:
+            blocks.enter_context(self.disabled(heads, method=method))
+        for member in link_edits:
+            blocks.enter_context(
+                scaled_links(
+                    self.hf_model,
+                    member.links,
+                    member.factor,
+                    member.heads,
+                    layers=None,
+                    stack=None,
+                    axes=None,
+                    keeps_sum=member.keeps_sum,
+                    spell=self.inputs.encoder.axis,
+                    said=member.said,
+                )
+            )
+        return blocks
 
     def close(self) -> None:
         """Restore the mode (train or eval) that the model had before `load_model`.

@@ -125,7 +125,7 @@ def predictions_of(
             raise TypeError("positions= names tokens; a classifier answers to the whole input")
         scores = torch.log_softmax(_logits(hf_model, given).float(), -1)
         token_texts = _spelt(inputs, given["input_ids"][0]) if "input_ids" in given else ()
-        answers = _classes(hf_model.config)
+        answers = class_answers(hf_model.config)
         return Predictions(
             task, token_texts, (-1,), scores.cpu().numpy(), answers, top, model_name=model_name
         )
@@ -149,7 +149,7 @@ def predictions_of(
             _spelt(inputs, ids),
             tuple(positions),
             scores.cpu().numpy(),
-            _classes(hf_model.config),
+            class_answers(hf_model.config),
             top,
             model_name=model_name,
         )
@@ -332,7 +332,8 @@ def _spelt(inputs: ModelInputs, ids: Tensor) -> tuple[str, ...]:
     return inputs.encoder.axis(ids.tolist()).text
 
 
-def _classes(config: Any) -> Answers:
+def class_answers(config: Any) -> Answers:
+    """Return the answers of a classifier or tagger: its labels."""
     labels = [str(config.id2label.get(i, i)) for i in range(config.num_labels)]
     return Answers(len(labels), partial(_spelt_classes, labels), partial(_found_class, labels))
 

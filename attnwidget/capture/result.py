@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnwidget.text.missing_names import MissingNames
 from attnwidget.text.paper_table import as_latex, as_markdown
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Result(ABC):
+class Result(MissingNames, ABC):
     """Result with a table and a figure, as returned by every study, probe and prediction.
 
     Results with numbers per head are `HeadResult`s.
@@ -38,6 +40,10 @@ class Result(ABC):
         >>> entropy.complete, entropy.model_name
         (True, 'small BERT (in the package)')
     """
+
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"figure": "chart()", "plot": "chart()", "show": "chart()"}
+    )
 
     complete: bool = True
     note: str = ""

@@ -132,6 +132,7 @@ def head_heatmaps(
     title: str,
     value_title: str,
     same_scale: Mapping[str, str] | None = None,
+    marked: Mapping[str, ArrayLike] | None = None,
     width: int = WIDTH,
 ) -> alt.VConcatChart:
     """Draw one heat map per quantity, at most three in a row, with one cell per head.
@@ -147,6 +148,7 @@ def head_heatmaps(
         value_title: Quantity and unit, for the tooltips.
         same_scale: Name of the panel before it whose scale a panel shares, by panel name; the scale
             ends at the largest value of both panels.
+        marked: Heads whose cells have a dot, bool [L, H], by panel name.
         width: Figure width in pixels.
 
     Raises:
@@ -184,6 +186,7 @@ def head_heatmaps(
             tops[name],
             value_title,
             available,
+            marked=(marked or {}).get(name),
             is_first=number % columns == 0,
             is_last=number + columns >= len(arrays),
         )
@@ -262,29 +265,32 @@ def _panel(
     value_title: str,
     room: float,
     *,
+    marked: ArrayLike | None,
     is_first: bool,
     is_last: bool,
-) -> alt.Chart:
+) -> alt.Chart | alt.LayerChart:
     """Return a panel; only the first column has the title "layer", only the last row "head"."""
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))
     layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
     step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])
-    chart = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
-    chart = chart.encode(
-        x=alt.X(
-            "head:O",
-            axis=_axis("datum.value", domain=False),
-            title="head" if is_last else None,
-            scale=heads,
-        ),
-        y=alt.Y(
-            "layer:O",
-            axis=_axis("'L' + datum.value", domain=False),
-            title="layer" if is_first else None,
-            scale=layers,
-        ),
+    x = alt.X(
+        "head:O",
+        axis=_axis("datum.value", domain=False),
+        title="head" if is_last else None,
+        scale=heads,
+    )
+    y = alt.Y(
+        "layer:O",
+        axis=_axis("'L' + datum.value", domain=False),
+        title="layer" if is_first else None,
+        scale=layers,
+    )
+    cells = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
+    cells = cells.encode(
+        x=x,
+        y=y,
         color=alt.Color(
             "value:Q",
             legend=None,
@@ -295,5 +301,12 @@ def _panel(
             alt.Tooltip("value:Q", title=f"{name}: {value_title}", format=NUMBER),
         ],
     )
+    chart: alt.Chart | alt.LayerChart = cells
+    if marked is not None and (at := np.argwhere(np.asarray(marked, bool))).size:
+        rows = [{"layer": layer, "head": head} for layer, head in at.tolist()]
+        dots = alt.Chart(alt.InlineData(values=rows)).mark_point(
+            filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
+        )
+        chart = alt.LayerChart(layer=[cells, dots.encode(x=x, y=y)])
     title = alt.TitleParams(header, anchor="start", frame="group", fontSize=LABEL + 1, offset=4)
     return chart.properties(width=alt.Step(step), height=alt.Step(step), title=title)

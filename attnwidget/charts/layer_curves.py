@@ -16,6 +16,7 @@ from attnwidget.charts.theme import (
     HEIGHT,
     LABEL,
     LIGHT,
+    LINE,
     PADDING,
     WIDTH,
     fitted,
@@ -42,6 +43,8 @@ def layer_curves(
     title: str,
     value_title: str,
     reference: Mapping[str, float] | None = None,
+    even: Mapping[str, float] | None = None,
+    threshold: float | None = None,
     width: int = WIDTH,
 ) -> alt.LayerChart:
     """Draw a head metric over layers, one curve per series: Clark et al. 2019, Figures 2 to 4.
@@ -55,6 +58,10 @@ def layer_curves(
         title: Figure title; further lines become the subtitle.
         value_title: Title of the y axis: quantity and unit.
         reference: Values of dashed reference lines by name, for example {"uniform": 4.79}.
+        even: Value of equal attention by series, drawn as a dashed line in the color of the series;
+            the subtitle has the numbers.
+        threshold: Value of a dashed line above which the points of all heads are named; None = no
+            line, and only outliers are named.
         width: Figure width in pixels.
 
     Raises:
@@ -76,11 +83,17 @@ def layer_curves(
         if not math.isfinite(level):
             raise ValueError(f"layer_curves cannot draw the reference {name!r} at {level}")
     names = ordered(table["series"])
+    even = {name: level for name, level in (even or {}).items() if math.isfinite(level)}
+    if even:
+        levels = ", ".join(f"{name} {level:.2g}" for name, level in even.items())
+        title = f"{title}; dashed: even attention ({levels})"
     chart = curves(
         table,
         value_title,
         series=colors(names, "layer_curves", lines=True),
         reference=reference,
+        even=even,
+        threshold=threshold,
         width=width,
     )
     return offline(publication(fitted(chart, width, HEIGHT), title, width))
@@ -92,6 +105,8 @@ def curves(
     *,
     series: alt.Scale,
     reference: Mapping[str, float] | None = None,
+    even: Mapping[str, float] | None = None,
+    threshold: float | None = None,
     legend: alt.Legend | None = None,
     width: int = WIDTH,
 ) -> alt.LayerChart:
@@ -102,14 +117,19 @@ def curves(
         value_title: Title of the y axis.
         series: Color scale of the series.
         reference: Values of dashed reference lines by name.
+        even: Values of dashed lines by series, in the color of the series.
+        threshold: Value of a dashed line above which the points of all heads are named.
         legend: Legend of the series; None = labels at the ends of the lines.
         width: Figure width in pixels.
     """
-    reference = reference or {}
+    reference = dict(reference or {})
+    if threshold is not None:
+        reference["threshold"] = threshold
+    even = even or {}
     means = table.groupby(["series", "layer"], sort=False, as_index=False).agg(
         value=("value", "mean"), heads=("value", "size")
     )
-    span = _span([*table["value"], *reference.values()])
+    span = _span([*table["value"], *reference.values(), *even.values()])
     layer = layer_axis()
     value = alt.Y("value:Q", title=value_title, scale=alt.Scale(domain=span, nice=False))
     color = alt.Color("series:N", scale=series, legend=legend)
@@ -141,11 +161,18 @@ def curves(
     strokes = lines.mark_line(strokeWidth=1.5).encode(
         strokeDash=alt.StrokeDash("series:N", scale=dashes(series.domain), legend=legend)
     )
-    chart_layers = [points, strokes, knots]
+    # Points of layers with a single number would only repeat the knots of the line.
+    chart_layers = [strokes, knots]
+    if (means["heads"] > 1).any():
+        chart_layers.insert(0, points)
     if reference:
         chart_layers.insert(0, _rules(reference, value))
+    if even:
+        chart_layers.insert(
+            0, _rules(even, value).encode(color=alt.Color("name:N", scale=series, legend=None))
+        )
     if legend is None:
-        chart_layers += _names(table, span, value, points.encoding, series, width)
+        chart_layers += _names(table, span, value, points.encoding, series, width, threshold)
         ends = means.loc[means.groupby("series")["layer"].idxmax()].set_index("series")["value"]
         curve_ends = dict(ends) if len(ends) > 1 else {}
         levels = dict(zip(_reference_names(reference), reference.values(), strict=True))
@@ -168,15 +195,22 @@ def _names(
     encoding: alt.FacetedEncoding,
     series: alt.Scale,
     width: int,
+    threshold: float | None,
 ) -> list[alt.Chart]:
     """Return text layers with the names of outlying heads next to their points."""
     label_width = max(text_width(str(name), LABEL) for name in series.domain) + _BESIDE + _SYMBOL
     plot = max(1.0, width - 2 * PADDING - _AXIS - label_width)
-    outlying_heads = outstanding_heads(table, span, width=plot, height=HEIGHT)
+    outlying_heads = outstanding_heads(table, span, width=plot, height=HEIGHT, above=threshold)
+    # The axis would strike through the name of a head with a value near 0.
+    above_axis = (outlying_heads["value"] - span[0]) / (span[1] - span[0]) * HEIGHT
+    outlying_heads = outlying_heads.assign(is_low=above_axis < LINE / 2)
     text_layers = []
-    for is_right, rows in outlying_heads.groupby("is_right"):
-        text = alt.Chart(inline(rows.drop(columns="is_right"))).mark_text(
-            align="left" if is_right else "right", dx=5 if is_right else -5, fontSize=LABEL
+    for (is_right, is_low), rows in outlying_heads.groupby(["is_right", "is_low"]):
+        text = alt.Chart(inline(rows.drop(columns=["is_right", "is_low"]))).mark_text(
+            align="left" if is_right else "right",
+            dx=5 if is_right else -5,
+            dy=-LINE / 2 if is_low else 0,
+            fontSize=LABEL,
         )
         text_layers.append(
             text.encode(

@@ -175,7 +175,10 @@ def _write(fp: str | Path | IO[Any], data: bytes, *, text: bool) -> None:
 def _small_png(picture: Image.Image) -> bytes:
     """Return the picture with at most 256 colors, which saves five sixths of its size."""
     if picture.getchannel("A").getextrema() == (255, 255):
-        quantized = picture.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+        # Pillow's default, the median cut, gives rare colors of a scale another hue.
+        quantized = picture.convert("RGB").quantize(
+            256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
     else:  # This is the only method that supports pictures with transparent parts.
         quantized = picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
     file = io.BytesIO()

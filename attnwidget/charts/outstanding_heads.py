@@ -22,7 +22,12 @@ _GAP = 2
 
 
 def outstanding_heads(
-    table: pd.DataFrame, span: Sequence[float], *, width: float, height: float
+    table: pd.DataFrame,
+    span: Sequence[float],
+    *,
+    width: float,
+    height: float,
+    above: float | None = None,
 ) -> pd.DataFrame:
     """Return the heads whose values are outliers in their series, with their names.
 
@@ -35,10 +40,12 @@ def outstanding_heads(
         span: Lowest and highest value of the axis.
         width: Width of the plot in pixels.
         height: Height of the plot in pixels.
+        above: Value above which every head counts as outlying; None = no such value.
 
     Returns:
         Rows of the table with two further columns: name, and is_right, which is True in the left
-        half of the plot, where the name is to the right of its point.
+        half of the plot, where the name is to the right of its point. A name above `above` that
+        would touch another one is on the other side of its point, if there is space.
 
     Example:
         >>> import pandas as pd
@@ -59,29 +66,42 @@ def outstanding_heads(
         table["value"] < lower_quartile - fence
     )
     stands_out &= distance >= _LEAST * (high - low)
-    outliers = table.assign(away=distance)[stands_out]
-    outliers = outliers.sort_values("away", ascending=False, kind="stable").drop(columns="away")
-    outliers = outliers.groupby("series", sort=False).head(_MOST_IN_SERIES)
+    is_above = table["value"] > (np.inf if above is None else above)
+    outliers = table.assign(away=distance, is_above=is_above)
+    rank = (
+        outliers[stands_out]
+        .groupby("series", sort=False)["away"]
+        .rank(method="first", ascending=False)
+    )
+    is_first = (rank <= _MOST_IN_SERIES).reindex(outliers.index, fill_value=False)
+    outliers = outliers[is_first | is_above]
+    outliers = outliers.sort_values(["is_above", "away"], ascending=False, kind="stable")
+    outliers = outliers.drop(columns="away")
     outliers = outliers.assign(name=row_names(outliers))
     layers = sorted(table["layer"].unique())
     layer_width = width / max(1, len(layers))
     boxes: list[tuple[float, float, float]] = []
-    is_named = []
-    for layer, value, name in zip(
-        outliers["layer"], outliers["value"], outliers["name"], strict=True
+    sides: list[bool | None] = []
+    for layer, value, name, must in zip(
+        *(outliers[column] for column in ("layer", "value", "name", "is_above")), strict=True
     ):
         x = (layers.index(layer) + 0.5) * layer_width
         y = height * (high - value) / ((high - low) or 1.0)
         name_width = text_width(name, LABEL)
-        left = x if x < width / 2 else x - name_width
-        box = left, left + name_width, y
-        is_free = all(
-            box[0] > end + _GAP or box[1] < start - _GAP or abs(y - other) > LABEL
-            for start, end, other in boxes
-        )
-        is_named.append(is_free and len(boxes) < _MOST)
-        if is_named[-1]:
-            boxes.append(box)
-    named_heads = outliers.loc[np.array(is_named, bool)]
-    centers = [(layers.index(layer) + 0.5) * layer_width for layer in named_heads["layer"]]
-    return named_heads.assign(is_right=[median < width / 2 for median in centers])
+        is_right = x < width / 2
+        side = None
+        for to_right in (is_right, not is_right) if must else (is_right,):
+            left = x if to_right else x - name_width
+            box = left, left + name_width, y
+            is_free = all(
+                box[0] > end + _GAP or box[1] < start - _GAP or abs(y - other) > LABEL
+                for start, end, other in boxes
+            )
+            if is_free and (must or len(boxes) < _MOST):
+                side = to_right
+                boxes.append(box)
+                break
+        sides.append(side)
+    is_named = np.array([side is not None for side in sides], bool)
+    named_heads = outliers[is_named].drop(columns="is_above")
+    return named_heads.assign(is_right=[side for side in sides if side is not None])

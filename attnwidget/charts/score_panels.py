@@ -15,6 +15,7 @@ from attnwidget.charts.series_style import colors, dashes, legend_columns, order
 from attnwidget.charts.theme import (
     LABEL,
     LIGHT,
+    LINE,
     WIDTH,
     panel_width,
     panels_in_row,
@@ -82,9 +83,18 @@ def score_panels(
     ]
     label_width = max(map(text_width, levels), default=0)
     axis_width = _AXIS + label_width
-    in_row = panels_in_row(width, _IN_ROW, least=_LEAST, gap=_GAP, axis=axis_width)
+    most = min(_IN_ROW, table["measure"].nunique())
+    in_row = panels_in_row(width, most, least=_LEAST, gap=_GAP, axis=axis_width)
     plot = panel_width(width, in_row, gap=_GAP, axis=axis_width)
     axis = layer_axis() if along == "layer" else alt.X("layer:O", title=along)
+    if along == "rank":
+        ranks = sorted({int(rank) for rank in table["layer"]})
+        axis = alt.X(
+            "layer:Q",
+            title="rank (logarithmic)",
+            scale=alt.Scale(type="log", base=2, domain=[ranks[0] / 1.2, ranks[-1] * 1.2]),
+            axis=alt.Axis(values=ranks, format="d", grid=False),
+        )
     panels = [
         _panel(
             rows_of_measure,
@@ -129,13 +139,37 @@ def _panel(
         base.mark_line(strokeWidth=1.5).encode(y=value, strokeDash=dash),
         points,
     ]
-    rows = [
-        {"name": f"{name} {level:.2f}", "value": float(level)} for name, level in reference.items()
-    ]
-    if rows:
-        lines = alt.Chart(alt.InlineData(values=rows)).encode(y=value)
+    if reference:
         muted = LIGHT.muted
+        levels = [{"value": float(level)} for level in reference.values()]
+        lines = alt.Chart(alt.InlineData(values=levels)).encode(y=value)
         chart_layers.append(lines.mark_rule(color=muted, strokeDash=[4, 3], strokeWidth=1))
-        labels = lines.mark_text(align="left", dx=4, fontSize=LABEL, color=muted)
-        chart_layers.append(labels.encode(x=alt.value("width"), text="name:N"))
+        names = _line_names(reference, LINE * (1.0 - lower_end) / _HEIGHT)
+        labels = alt.Chart(alt.InlineData(values=names)).mark_text(
+            align="left", baseline="middle", dx=4, fontSize=LABEL, color=muted, lineBreak="\n"
+        )
+        labels = labels.encode(y=value, x=alt.value("width"), text="name:N")
+        chart_layers.append(labels)
     return alt.LayerChart(layer=chart_layers).properties(width=width, height=_HEIGHT)
+
+
+def _line_names(reference: Mapping[str, float], least: float) -> list[dict[str, str | float]]:
+    """Return the names of the reference lines; close lines share a text with a row per line.
+
+    Args:
+        reference: Value of each reference line.
+        least: Smallest distance of the values of two lines whose names do not overlap.
+    """
+    groups: list[list[tuple[str, float]]] = []
+    for name, level in sorted(reference.items(), key=lambda item: -item[1]):
+        if groups and groups[-1][-1][1] - level < least:
+            groups[-1].append((name, level))
+        else:
+            groups.append([(name, level)])
+    return [
+        {
+            "name": "\n".join(f"{name} {level:.2f}" for name, level in group),
+            "value": sum(level for _, level in group) / len(group),
+        }
+        for group in groups
+    ]

@@ -13,7 +13,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2])
 _REST_SHAPE = "triangle-right"
 _SYMBOL = 32
 """Width of a legend symbol with the space around it, in pixels."""
-REST = frozenset({"other", "other tokens", "heterogeneous", "even attention"})
+REST = frozenset({"other", "other tokens", "heterogeneous", "even attention", "random links"})
 """Names of residual classes, which are gray and come last."""
 MEANINGS = ("[CLS]", "[SEP]", ". ,", "previous token", "next token", "attends broadly")
 """Names that have the same color in every figure; other names take the remaining colors."""

@@ -18,6 +18,9 @@ _LONGEST_LINE = 2000
 """Maximum number of characters in a title line, because users choose names of any length."""
 _SEPARATORS = " \t·:;,|"
 _BETWEEN = re.compile(r"( · |; |, |: | → )")
+_HEAD_NAME = re.compile(r"\b(L\d+) (H\d+)\b")
+# Control character for a space at which no line ends.
+_JOINED = "\x1f"
 _LEAST_REPEATED = 6
 """Minimum length of a title part that is left out when it is repeated, in characters."""
 
@@ -272,9 +275,16 @@ def wrapped_text(text: str, width: float, size: float = LABEL) -> list[str]:
         >>> from attnwidget.charts.theme import wrapped_text
         >>> wrapped_text("share of the gap", 60)
         ['share of', 'the gap']
+        >>> wrapped_text("gap of L3 H1", 60)
+        ['gap of', 'L3 H1']
     """
     letters = text_width(text, size) / max(1, len(text))
-    return textwrap.wrap(text, max(1, int(width / letters))) if letters else []
+    if not letters:
+        return []
+    # The name of a head, such as L3 H1, stays on one line.
+    joined = _HEAD_NAME.sub(r"\1" + _JOINED + r"\2", text)
+    lines = textwrap.wrap(joined, max(1, int(width / letters)))
+    return [line.replace(_JOINED, " ") for line in lines]
 
 
 def ink_scale(largest: float = 1.0) -> alt.Scale:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 from attnwidget.capture.cut_inputs import says_cuts
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.comparison.compare_results import (
     ModelComparison,
@@ -25,6 +27,7 @@ from attnwidget.comparison.map_changes import (
     with_metrics,
 )
 from attnwidget.comparison.model_sources import Source, loaded_model, refuse_no_source
+from attnwidget.comparison.noise_copy import noise_copy, weight_change
 from attnwidget.comparison.one_model_in_memory import ModelTurn, StoredMaps, read_one_at_a_time
 from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import one_of
@@ -34,15 +37,18 @@ from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import accumulators_of
+from attnwidget.text.linguistic_features import FEATURES
 from attnwidget.text.segments import Segment
 from attnwidget.text.thread_lock import ThreadLock
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
+from attnwidget.words.linguistic_features import LinguisticFeatures, words_of_features
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 ChosenMetrics = Sequence[str | Accumulator[Any]]
+ComparisonControl = Literal["noise"]
 Texts = Iterable[str | Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
 
 # A comparison locks several models, and two comparisons at once could block each other.
@@ -61,6 +67,7 @@ class _Options(TypedDict, total=False):
     pad_to: int | None
     batch_size: int
     progress: bool
+    control: ComparisonControl | None
     resume: str | Path | None
     max_loaded_models: Literal[1] | None
     maps_mb: float | None
@@ -89,6 +96,7 @@ def compare(
     pad_to: int | None = None,
     batch_size: int = 8,
     progress: bool = True,
+    control: ComparisonControl | None = None,
     resume: str | Path | None = None,
     max_loaded_models: Literal[1] | None = None,
     maps_mb: float | None = None,
@@ -112,6 +120,12 @@ def compare(
     the same, and each model is loaded once per `maps_mb` of maps. Ctrl-C ends the comparison and
     returns the result so far.
 
+    A change of maps may have nothing to do with the task: any change of the weights changes maps.
+    `control="noise"` therefore also compares `a` with a copy of `a` whose weights moved as far as
+    those of `b`, but in random directions. Each matrix moves by a random matrix with the singular
+    values of its change, and therefore with the same size and rank. The control takes half as long
+    again.
+
     Args:
         a: Model, or its source: a name or folder for `load_model`, or a function that returns a
             model.
@@ -123,6 +137,8 @@ def compare(
             must cut into the same tokens.
         metrics: Metrics of `measure`, by name, or unused accumulators. Each model is measured, and
             the result has the difference (`b` minus `a`), with intervals for means over segments.
+            "features" is the attention to linguistic features, as in `probe_features`; it reads
+            sentences of a treebank, with `unit="words"`.
         models_are_seeds: Whether the models of `b` are seeds of one training; if True, seeds are
             also compared with each other.
         unit: Unit of the maps, "tokens" or "words". With "words", tokenizers may differ: weights to
@@ -136,6 +152,8 @@ def compare(
             padding rows, as in the released code (200); None = no such cosine.
         batch_size: Number of segments in one forward pass.
         progress: Whether to show a progress bar.
+        control: "noise" also compares `a` with noise of the size of the change, for two models with
+            the same weight names in memory; None = no control.
         resume: File (.npz) that stores the sums. If it exists, the comparison continues after its
             last batch, with a bit-identical result.
         max_loaded_models: Number of models in memory: 1 = one model at a time, loaded from a name,
@@ -151,7 +169,8 @@ def compare(
         TypeError: no segments, or an argument that is not a model, or not segments; with
             `max_loaded_models=1`, a model that is already in memory.
         OSError: a model cannot be loaded.
-        ValueError: models with different numbers of layers or heads, or different tokens; no
+        ValueError: models with different numbers of layers or heads, or different tokens; a control
+            for several models, with `max_loaded_models`, or for models without common weights; no
             segments; a segment that is too long for a model or for `pad_to`; a word without tokens;
             `pad_to` with words; `models_are_seeds` with a single model; a metric as in `measure`; a
             resume file of another study; a resume file or workers with `max_loaded_models=1`; maps
@@ -170,6 +189,9 @@ def compare(
         np.float64(1.0)
         >>> compare(model, [tuned, model], texts, progress=False).names
         ['small BERT for genres (in the package)', 'small BERT (in the package)']
+        >>> controlled = compare(model, tuned, texts, control="noise", progress=False)
+        >>> bool(controlled.control.cosine.mean() > controlled.cosine.mean())
+        True
         >>> alone = compare(
         ...     load_model, "attnwidget/genre", texts, max_loaded_models=1, progress=False
         ... )
@@ -185,6 +207,12 @@ def compare(
             "['The cat sat on the mat.']), or segments, compare(a, b, read_segments(path, a))"
         )
     one_of("unit", unit, ("tokens", "words"))
+    one_of("control", control, ("noise", None))
+    if control is not None and (several or max_loaded_models is not None):
+        raise ValueError(
+            'control="noise" is for two models in memory: pass one model as b, without '
+            "max_loaded_models, or leave control out"
+        )
     if pad_to is not None:
         pad_to = whole_number("pad_to", pad_to, 1, "token")
     if pad_to is not None and unit == "words":
@@ -198,7 +226,7 @@ def compare(
             "max_loaded_models and pad_to are options of texts: pictures and sounds are compared "
             "by models in memory, without padding"
         )
-    accumulators = deepcopy(accumulators_of(metrics)) if metrics else []
+    accumulators = deepcopy(_accumulators(metrics, texts)) if metrics else []
     for accumulator in accumulators:
         if isinstance(accumulator, SegmentMeans):
             accumulator.keeps_each = True
@@ -234,6 +262,8 @@ def compare(
         return _compared_in_turn(turns, several)
 
     models = [loaded_model(source) for source in sources]
+    if control is not None:
+        models.append(noise_copy(*models))
     segments_of = [texts.segments(model) for model in models]
     options = {"segments": len(texts), "unit": unit, "pad_to": pad_to}
     options |= {
@@ -243,7 +273,9 @@ def compare(
     }
     metric_copies = [deepcopy(accumulators) for _ in models]
     other_segments = zip(*segments_of[1:], strict=True)
-    stored_maps = KeptMaps(other_segments, unit, metric_copies[0], options, several=several)
+    stored_maps = KeptMaps(
+        other_segments, unit, metric_copies[0], options, several=len(models) > 2 or several
+    )
     for model, model_accumulators in zip(models[1:], metric_copies[1:], strict=True):
         seed_changes = [other.changes for other in stored_maps.others] if models_are_seeds else []
         comparisons = changes([stored_maps, *seed_changes], keep=models_are_seeds)
@@ -260,12 +292,37 @@ def compare(
             progress=progress,
             pad_to=pad_to,
         )
-    return stored_maps.compute()
+    result = stored_maps.compute()
+    if control is None or not isinstance(result, SeveralComparisons):
+        return result
+    comparison, noise = result.each
+    changes_of_weights = weight_change(models[0], models[1], stored_maps.stack)
+    return replace(
+        comparison, control=noise, weight_change=stored_maps.layers.spread(changes_of_weights)
+    )
+
+
+def _accumulators(metrics: ChosenMetrics, texts: ComparedTexts) -> list[Accumulator[Any]]:
+    """Return the accumulator of each metric; "features" reads the sentences of a treebank."""
+    listed = [metrics] if isinstance(metrics, (str, Accumulator)) else list(metrics)
+    return accumulators_of(
+        [
+            LinguisticFeatures(FEATURES, words_of_features(texts.sentences))
+            if metric == LinguisticFeatures.name
+            else metric
+            for metric in listed
+        ]
+    )
 
 
 def _check_sources(sources: Sequence[Source], seeds: bool) -> None:
     """Raise TypeError for a source that is not a model, and ValueError for too few models."""
     for source in sources:
+        if isinstance(source, Attention):
+            raise TypeError(
+                "compare reads texts with two models, got an Attention: two texts are compared in "
+                "a figure, HeadView(attention, versus=other) or HeadGrid(attention, versus=other)"
+            )
         refuse_no_source(source)
     if len(sources) < (3 if seeds else 2):
         raise ValueError(

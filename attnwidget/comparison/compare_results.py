@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.comparison.feature_changes import FeatureChanges
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame, layer_means
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import bootstrap_interval
 from attnwidget.text.counted import counted
+from attnwidget.words.linguistic_features import FeatureWeights, LinguisticFeatures
 
 if TYPE_CHECKING:
     import altair as alt
@@ -175,6 +177,12 @@ class ModelComparison(ComparedHeads):
         changes: Second model minus first model, by the title of each requested metric of `measure`,
             float64 [L, H]. Metrics that are not means over segments, such as "distances", are only
             here and have no intervals.
+        before: Results of the requested metrics for the first model, by name.
+        after: Results of the requested metrics for the second model, by name.
+        control: Comparison of the first model with noise of the size of the change; None without
+            `control="noise"`.
+        weight_change: Change of each layer's weights as a share of their size (Frobenius norms),
+            float64 [L]; None without `control="noise"`.
 
     Example:
         >>> from attnwidget import compare, load_model, make_segments
@@ -190,9 +198,37 @@ class ModelComparison(ComparedHeads):
     pairs: Float64Array | None = None
     across: Float64Array | None = None
     changes: Mapping[str, Float64Array] = field(default_factory=dict)
+    before: Mapping[str, HeadResult] = field(default_factory=dict)
+    after: Mapping[str, HeadResult] = field(default_factory=dict)
+    control: ModelComparison | None = None
+    weight_change: Float64Array | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model_name", " → ".join(self.model_names))
+
+    @property
+    def features(self) -> FeatureChanges:
+        """Attention to linguistic features before and after.
+
+        Raises:
+            ValueError: The comparison did not measure features.
+        """
+        name = LinguisticFeatures.name
+        before, after = self.before.get(name), self.after.get(name)
+        if not isinstance(before, FeatureWeights) or not isinstance(after, FeatureWeights):
+            raise ValueError(
+                "the comparison has no features: call compare(a, b, sentences, "
+                f'unit="words", metrics=["{name}"]) with sentences of a treebank'
+            )
+        noise = None if self.control is None else self.control.after[name]
+        assert noise is None or isinstance(noise, FeatureWeights)
+        return FeatureChanges(
+            before,
+            after,
+            noise,
+            complete=self.complete,
+            model_name=self.model_name,
+        )
 
     @property
     def cosine(self) -> Float64Array:
@@ -201,15 +237,19 @@ class ModelComparison(ComparedHeads):
 
     @property
     def finding(self) -> str:
-        """The layers whose maps changed most and least."""
+        """The layers whose maps changed most and least, and the largest change by noise."""
         changes = layer_means(1 - self.cosine)
         if np.isnan(changes).all():
             return ""
         most, least = int(np.nanargmax(changes)), int(np.nanargmin(changes))
-        return (
-            f"The maps of L{most} change most (1 - cosine {changes[most]:.3f}), those of L{least} "
+        sentence = (
+            f"The maps of L{most} change most (1 − cosine {changes[most]:.3f}), those of L{least} "
             f"least ({changes[least]:.3f})"
         )
+        if self.control is None:
+            return sentence
+        by_noise = float(np.nanmax(layer_means(1 - self.control.cosine)))
+        return f"{sentence}; noise of the same size changes no layer by more than {by_noise:.3f}"
 
     @property
     def cosine_without_special(self) -> Float64Array:
@@ -282,22 +322,44 @@ class ModelComparison(ComparedHeads):
         columns = ["layer", "head", "other_layer", "other_head", "divergence", "margin"]
         return pd.DataFrame(rows, columns=columns)
 
-    def curves(self, *, width: int = 640) -> alt.LayerChart:
+    def curves(self, *, width: int = 640) -> alt.LayerChart | alt.VConcatChart:
         """Draw 1 - cosine over the layers, with and without special tokens.
+
+        With a control, the change by noise of the same size is a further curve, and a second panel
+        shows how much the weights of each layer changed: a layer may change its maps more only
+        because its weights moved more.
 
         Args:
             width: Width of the entire figure in pixels.
         """
+        import pandas as pd
+
         from attnwidget.charts.answer_title import answer_title
+        from attnwidget.charts.curve_panels import curve_panels
         from attnwidget.charts.layer_curves import layer_curves
 
+        value_title = "1 − cosine"
         series = {
             "all tokens": 1 - self.cosine,
             "without special tokens": 1 - self.cosine_without_special,
         }
-        frame = heads_frame(series).rename(columns={"metric": "series"})
-        return layer_curves(
-            frame, title=answer_title(self._title, series), value_title="1 − cosine", width=width
+        if self.control is None or self.weight_change is None:
+            frame = heads_frame(series).rename(columns={"metric": "series"})
+            return layer_curves(
+                frame, title=answer_title(self._title, series), value_title=value_title, width=width
+            )
+        series["noise of the same size"] = 1 - self.control.cosine
+        maps = heads_frame(series).rename(columns={"metric": "series"})
+        weights = heads_frame({"weights": self.weight_change[:, None]})
+        weights = weights.rename(columns={"metric": "series"})
+        frames = [
+            maps.assign(quantity=f"change of maps: {value_title}"),
+            weights.assign(quantity="change of weights: share of their size"),
+        ]
+        return curve_panels(
+            pd.concat(frames, ignore_index=True),
+            title=f"{self.finding}\n{self._title.partition(chr(10))[2]}",
+            width=width,
         )
 
     def __repr__(self) -> str:

@@ -53,10 +53,13 @@ class ComparedTexts:
         self._first: _Vocabulary | None = None
         self._segments: Sequence[Segment] = []
         self._words: list[RunningText] = []
+        self._annotated: list[Sentence] = []
         self._inputs = SharedInputs(() if unit == "words" else texts)
         self.are_media = self._inputs.are_media
         if unit == "words":
-            self._words = list(_labeled(texts))
+            listed = list(each_of(texts, _HOW))
+            self._words = list(_labeled(listed))
+            self._annotated = [text for text in listed if isinstance(text, Sentence)]
         elif not len(self._inputs):
             raise ValueError(f"there are no segments to compare models over: {INPUTS}")
 
@@ -67,6 +70,20 @@ class ComparedTexts:
     def first(self) -> Segment | None:
         """First segment, which determines the reader of all inputs; None before `of`."""
         return self._segments[0] if self._segments else None
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """Sentences of a treebank, for metrics that need annotations.
+
+        Raises:
+            ValueError: The texts are not sentences of a treebank, or tokens are compared.
+        """
+        if not self._words or len(self._annotated) < len(self._words):
+            raise ValueError(
+                'the metric "features" reads sentences of a treebank (load_treebank) with '
+                'unit="words", as in compare(a, b, sentences, unit="words", metrics=["features"])'
+            )
+        return self._annotated
 
     @property
     def documents(self) -> NDArray[np.int64] | None:
@@ -143,9 +160,9 @@ class _Vocabulary:
             )
 
 
-def _labeled(sentences: Iterable[Any]) -> Iterable[RunningText]:
+def _labeled(sentences: Sequence[Any]) -> Iterable[RunningText]:
     """Yield the words of each sentence, with a label for errors."""
-    for number, sentence in enumerate(each_of(sentences, _HOW)):
+    for number, sentence in enumerate(sentences):
         words = sentence.words if isinstance(sentence, Sentence) else sentence
         if isinstance(sentence, (str, Segment)) or not all_of(str, words, _HOW):
             raise TypeError(f"expected a list of words at {number}, got {sentence!r:.60}: {_HOW}")

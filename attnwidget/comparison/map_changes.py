@@ -24,7 +24,7 @@ from attnwidget.corpus.accumulator import (
     Subject,
     refuse_kept_maps,
 )
-from attnwidget.corpus.results import HeadMetrics
+from attnwidget.corpus.results import HeadMetrics, HeadResult
 from attnwidget.corpus.resume_file import States
 from attnwidget.corpus.segment_indices import segment_indices
 from attnwidget.corpus.segment_means import SegmentMeans
@@ -38,12 +38,25 @@ from attnwidget.text.tokens import Tokens
 from attnwidget.words.word_segments import WordAxes
 
 MapUnit: TypeAlias = Literal["tokens", "words"]
-# Result of `measured` for each metric.
-MeasuredMaps: TypeAlias = list[tuple[HeadMetrics, list[HeadMetrics]]]
 # Same smoothing as for entropy; it only avoids logarithms of 0.
 _SMOOTHING = 1e-4
 # Share of a patch by which equal regions may differ, because regions are measured.
 _SAME_PLACE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredMetric:
+    """Result of a metric for one of the compared models.
+
+    Attributes:
+        name: Name of the metric.
+        result: Result over all segments.
+        each: Numbers per head of each segment; empty if the metric is not a `SegmentMeans`.
+    """
+
+    name: str
+    result: HeadResult
+    each: list[HeadMetrics]
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,17 +450,16 @@ def _flat(states: Iterable[States]) -> dict[str, NDArray[Any]]:
     }
 
 
-def measured(metrics: Sequence[Accumulator[Any]]) -> MeasuredMaps:
-    """Return the numbers per head of each metric, over all segments and for each segment.
-
-    The list for single segments is empty if a metric is not a `SegmentMeans`.
+def measured(metrics: Sequence[Accumulator[Any]]) -> list[MeasuredMetric]:
+    """Return the result of each metric, over all segments and for each segment.
 
     Args:
         metrics: Accumulators.
     """
     return [
-        (
-            metric.compute().heads(),
+        MeasuredMetric(
+            metric.name,
+            metric.compute(),
             [result.heads() for result in metric.each()]
             if isinstance(metric, SegmentMeans)
             else [],
@@ -456,7 +468,9 @@ def measured(metrics: Sequence[Accumulator[Any]]) -> MeasuredMaps:
     ]
 
 
-def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps) -> ModelComparison:
+def with_metrics(
+    changes: MapChanges, before: Sequence[MeasuredMetric], after: Sequence[MeasuredMetric]
+) -> ModelComparison:
     """Return the result of a comparison, with differences of metrics in total and per segment.
 
     Args:
@@ -467,15 +481,16 @@ def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps)
     comparison = changes.compute()
     totals: HeadMetrics = {}
     segments = dict(comparison.segments)
-    for (first, firsts), (second, seconds) in zip(before, after, strict=True):
+    for first_metric, second_metric in zip(before, after, strict=True):
+        first, second = first_metric.result.heads(), second_metric.result.heads()
         differences = {title: second[title] - first[title] for title in first if title in second}
         totals |= differences
-        for title, total in differences.items() if firsts else ():
+        for title, total in differences.items() if first_metric.each else ():
             # If a segment lacks the tokens of a metric, the metric leaves it out or counts it as 0.
             # Use the variant whose mean equals the total.
             for filler in (np.nan, 0.0):
                 missing = np.full_like(total, filler)
-                pairs = zip(firsts, seconds, strict=True)
+                pairs = zip(first_metric.each, second_metric.each, strict=True)
                 differences_by_segment = [
                     b.get(title, missing) - a.get(title, missing) for a, b in pairs
                 ]
@@ -485,7 +500,13 @@ def with_metrics(changes: MapChanges, before: MeasuredMaps, after: MeasuredMaps)
                 if has_value.any() and np.allclose(mean, total, atol=1e-9, equal_nan=True):
                     segments.setdefault(f"{title} change", values)
                     break
-    return replace(comparison, segments=segments, changes=totals)
+    return replace(
+        comparison,
+        segments=segments,
+        changes=totals,
+        before={metric.name: metric.result for metric in before},
+        after={metric.name: metric.result for metric in after},
+    )
 
 
 def _between(first: Tensor, others: Tensor) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from attnwidget.comparison.map_changes import (
     MapAxes,
     MapChanges,
     MapUnit,
-    MeasuredMaps,
+    MeasuredMetric,
     measured,
 )
 from attnwidget.comparison.model_sources import Source, loaded_model
@@ -92,7 +92,7 @@ class ModelTurn:
     stored: StoredMaps | None
     segments: Sequence[Segment] = ()
     states: States = field(default_factory=dict)
-    measured: MeasuredMaps = field(default_factory=list)
+    measured: Sequence[MeasuredMetric] = ()
 
 
 def read_one_at_a_time(
@@ -129,7 +129,7 @@ def read_one_at_a_time(
     with progress_bar(len(texts) * len(turns), "reading", shown=progress) as bar:
         try:
             while chunks is None or (chunk := next(chunks, [])):
-                results: list[tuple[States, MeasuredMaps]] = []
+                results: list[tuple[States, Sequence[MeasuredMetric]]] = []
                 for turn in turns:
                     # Release the previous model, whose parts refer to each other.
                     gc.collect()

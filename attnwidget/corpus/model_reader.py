@@ -14,6 +14,7 @@ from attnwidget.capture.maps.layer_from_pass import streamed_layer
 from attnwidget.capture.maps.whole_maps import reads_rows
 from attnwidget.capture.model import AttentionModel, HeadsSeen
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
+from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.stack_names import is_cross, is_tower
 from attnwidget.capture.tapping.tap import LayerAttention, LongAttention, tap
@@ -114,7 +115,8 @@ class ModelReader(StudyReader):
         """Read the beginning of a segment, and return the number of heads per layer."""
         batch = self._maker([segment.beginning(4)])
         shapes = []
-        self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)))
+        # Links of an edit may be longer than the beginning of a segment.
+        self._read(batch, lambda seen: shapes.append(tuple(seen.weights.shape)), edits=Edits())
         n = batch.real.shape[1]
         name = type(self.model.hf_model).__name__
         if not shapes or any((shape[0], *shape[2:]) != (1, n, n) for shape in shapes):
@@ -251,8 +253,16 @@ class ModelReader(StudyReader):
         batch: Batch,
         on_layer: Callable[[LayerAttention], None],
         options: Mapping[str, Any] = MappingProxyType({}),
+        edits: Edits | None = None,
     ) -> Any:
-        """Run the model with a tap, and pass each self-attention layer to `on_layer`."""
+        """Run the model with a tap, and pass each self-attention layer to `on_layer`.
+
+        Args:
+            batch: Inputs of the pass.
+            on_layer: Callback for each layer.
+            options: Further arguments of the model.
+            edits: Edits in place of those of the block; None keeps them.
+        """
 
         def of_own_tokens(seen: LayerAttention) -> None:
             if not is_cross(seen.stack):
@@ -260,7 +270,7 @@ class ModelReader(StudyReader):
 
         with self.model.lock.in_turn():
             self._check_model()
-            with torch.no_grad(), tap(self._backbone, of_own_tokens):
+            with torch.no_grad(), tap(self._backbone, of_own_tokens, edits):
                 return self._backbone(**batch.inputs, **self._options, **options)
 
     def _check_model(self) -> None:

@@ -70,6 +70,15 @@ class OtherTexts:
         """Return the accuracies of one of the simple rules, as in `accuracy`."""
         return self._shares(self.rules_correct[rule], names)
 
+    def counts_of(self, names: Sequence[str]) -> list[int]:
+        """Return the number of words of each kind, 0 for kinds that the corpus does not have.
+
+        Args:
+            names: Kinds of words.
+        """
+        counts = dict(zip(self.names, self.counts.tolist(), strict=True))
+        return [counts.get(name, 0) for name in names]
+
     def _shares(self, correct: Int64Array, names: Sequence[str]) -> Float64Array:
         index = {name: k for k, name in enumerate(self.names) if self.counts[k]}
         shares = [

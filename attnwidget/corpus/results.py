@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.result import Result
 from attnwidget.text.counted import counted
+from attnwidget.text.missing_names import MissingNames
 from attnwidget.text.near_names import among
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class LayerCurves:
         value_title: Quantity and unit of the values.
         reference: Numbers for dashed lines, such as "self.uniform", by the name of the line.
         subtitle: Model and inputs.
+        threshold: Number of a dashed line above which all heads are named; None = no line, and only
+            outliers are named.
 
     Example:
         >>> from attnwidget.results import EntropyResult
@@ -82,9 +85,15 @@ class LayerCurves:
     value_title: str = "mean attention"
     reference: Mapping[str, str] = field(default_factory=dict)
     subtitle: str = "{self.model_name}, {self._inputs}"
+    threshold: float | None = None
 
     def draw(
-        self, result: HeadResult, curves: Mapping[str, NDArray[Any]], *, width: int
+        self,
+        result: HeadResult,
+        curves: Mapping[str, NDArray[Any]],
+        *,
+        width: int,
+        even: Mapping[str, float] | None = None,
     ) -> alt.TopLevelMixin:
         """Draw arrays of a result.
 
@@ -92,6 +101,7 @@ class LayerCurves:
             result: Result with the attributes of the templates.
             curves: Arrays [L, H] by the name of the curve.
             width: Width of the figure in pixels.
+            even: Value of equal attention by the name of the curve, drawn as a dashed line.
         """
         from attnwidget.charts.answer_title import answer_title
         from attnwidget.charts.layer_curves import layer_curves
@@ -102,6 +112,8 @@ class LayerCurves:
             title=answer_title(title, curves),
             value_title=self.value_title.format(self=result),
             reference={name: _value(result, path) for name, path in self.reference.items()},
+            even=even,
+            threshold=self.threshold,
             width=width,
         )
 
@@ -156,6 +168,25 @@ class HeadHeatMap:
             diverging=self.diverging,
             width=width,
         )
+
+
+# Attributes of arrays that readers also expect of a result.
+_OF_ARRAYS = frozenset(
+    [
+        "T",
+        "argmax",
+        "array",
+        "dtype",
+        "max",
+        "mean",
+        "min",
+        "ndim",
+        "numpy",
+        "shape",
+        "size",
+        "values",
+    ]
+)
 
 
 def _value(result: HeadResult, path: str) -> float:
@@ -234,6 +265,18 @@ class HeadResult(Result):
         """
         return heads_frame(self.heads())
 
+    def __array__(self, *args: object, **options: object) -> NDArray[Any]:
+        """Raise TypeError, because a result has several arrays."""
+        raise TypeError(f"{type(self).__name__} is no array: {self._advice_on_arrays()}")
+
+    def _advice_on(self, name: str) -> str:
+        return self._advice_on_arrays() if name in _OF_ARRAYS else super()._advice_on(name)
+
+    def _advice_on_arrays(self) -> str:
+        """Return the advice for a caller that expected an array."""
+        titles = ", ".join(f"heads()[{title!r}]" for title in self.heads())
+        return f"its arrays [layers, heads] are {titles}"
+
     def __repr__(self) -> str:
         heads = self.heads()
         size = "×".join(map(str, next(iter(heads.values())).shape)) if heads else "no"
@@ -242,7 +285,7 @@ class HeadResult(Result):
         return f"{type(self).__name__}({model}{size} heads{interrupted}: {', '.join(heads)})"
 
 
-class Measurements(Mapping[str, Any]):
+class Measurements(MissingNames, Mapping[str, Any]):
     """Results of one pass over segments: a `HeadResult` by metric name.
 
     Attributes:
@@ -299,6 +342,9 @@ class Measurements(Mapping[str, Any]):
         frame = heads_frame(self.heads())
         frame.attrs["model"] = self.model_name
         return frame
+
+    def _advice_on(self, name: str) -> str:
+        return f"use [{name!r}]" if name in self._results else super()._advice_on(name)
 
     def __repr__(self) -> str:
         interrupted = "" if self.complete else ", interrupted"

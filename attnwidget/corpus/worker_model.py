@@ -44,6 +44,7 @@ class WorkerModel:
             RuntimeError: The model was closed.
         """
         hf_model = self.model.hf_model
-        with changed(hf_model, self._changes) if self._changes else nullcontext():
+        spell = self.model.inputs.encoder.axis
+        with changed(hf_model, self._changes, spell) if self._changes else nullcontext():
             self.model.check_open()
             yield self.model

@@ -84,8 +84,7 @@ def _pictures(figures: Iterable[Any]) -> list[Picture]:
         if not isinstance(picture, Picture):
             raise TypeError(
                 f"join_figures joins widgets of this package and their pictures, got "
-                f"{type(figure).__name__}: charts are saved by themselves, and joined by Altair's "
-                "own alt.hconcat and alt.vconcat"
+                f"{type(figure).__name__}: save a chart by itself, chart.save(path)"
             )
         pictures.append(picture)
     if not pictures:

@@ -151,7 +151,9 @@ class Picture:
         }
         return pdf(self.svg, {name: xml_text(value) for name, value in info.items()})
 
-    def save(self, path: str | Path, *, scale: float | None = None) -> Path:
+    def save(
+        self, path: str | Path, *, scale: float | None = None, dpi: float | None = None
+    ) -> Path:
         """Save the figure as .svg, .pdf or .png and return the path.
 
         The file contains the caption as metadata. An existing file is replaced atomically. The same
@@ -160,14 +162,19 @@ class Picture:
         Args:
             path: File path; its folder must exist.
             scale: Pixels of a PNG per pixel of the figure; default 2.
+            dpi: Pixels of a PNG per inch, in place of `scale`: 300 is a scale of 300/96.
 
         Raises:
-            ValueError: If the suffix is not one of the three, `scale` is not above 0, or the PNG
-                would have more than 100 million pixels.
+            ValueError: If the suffix is not one of the three, `scale` or `dpi` is not above 0, both
+                are passed, or the PNG would have more than 100 million pixels.
             FileNotFoundError: If the folder does not exist.
         """
         path = Path(path)
-        check_file(path, scale=scale)
+        check_file(path, scale=scale, dpi=dpi)
+        if dpi is not None:
+            from attnwidget.drawing.png import INCH
+
+            scale = dpi / INCH
         suffix = path.suffix.lower()
         if suffix == ".svg":
             data = self.svg.encode("utf-8")
@@ -221,7 +228,12 @@ def check_drawn(part: str, value: object) -> None:
 
 
 def check_file(
-    path: Path, *, width: float | None = None, scale: float | None = None, page: bool = False
+    path: Path,
+    *,
+    width: float | None = None,
+    scale: float | None = None,
+    dpi: float | None = None,
+    page: bool = False,
 ) -> None:
     """Raise an error for a file that cannot be written, before anything is drawn.
 
@@ -229,6 +241,7 @@ def check_file(
         path: File path.
         width: Width of the figure in pixels.
         scale: Pixels of a PNG per pixel of the figure.
+        dpi: Pixels of a PNG per inch; with `scale`, an error.
         page: Whether the file is an HTML page.
     """
     if not page and path.suffix.lower() not in FORMATS:
@@ -239,6 +252,11 @@ def check_file(
         )
     _check_number("width", width, "pixels of the whole figure")
     _check_number("scale", scale, "pixels of a PNG for each of the figure")
+    _check_number("dpi", dpi, "pixels of a PNG per inch")
+    if scale is not None and dpi is not None:
+        raise ValueError(
+            f"scale={scale!r} and dpi={dpi!r} both set the size of a PNG: pass one of them"
+        )
     refuse_no_replacing(path)
 
 

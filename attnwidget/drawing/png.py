@@ -80,7 +80,8 @@ def _areas(raster: Pixels, image: re.Match[str], scale: float) -> str | None:
     )
 
 
-_INCH = 96  # CSS pixels
+INCH = 96
+"""CSS pixels per inch."""
 
 
 def png(
@@ -107,7 +108,7 @@ def png(
     page = svg(shapes, width=pixels, density=0, named=False)
     with Image.open(io.BytesIO(svg_to_png(page))) as converted:
         picture = converted.convert("RGB")
-    dpi = _INCH * scale
+    dpi = INCH * scale
     if colors is None:
         return png_file(np.asarray(picture), dpi=dpi, text=text)
     indices, palette = _fewer(picture, colors)

@@ -10,7 +10,8 @@ T = TypeVar("T")
 
 #: Advice in errors about study inputs.
 INPUTS = (
-    "pass a list of texts, or segments of read_segments(path, model) or make_segments(texts, model)"
+    "pass a list of texts, such as the lines of a file, or segments of read_segments(path, model) "
+    "or make_segments(texts, model)"
 )
 
 
@@ -46,7 +47,8 @@ def each_input(inputs: Iterable[T]) -> Iterable[T]:
     """
     if isinstance(inputs, str):
         raise TypeError(
-            f"expected a list, got {inputs!r:.60}: for one text pass [text], for a file "
+            f"expected a list, got {inputs!r:.60}: for one text pass [text], for a file with one "
+            "text per line Path(path).read_text().splitlines(), for running text "
             "read_segments(path, model)"
         )
     if isinstance(inputs, Mapping):

@@ -30,6 +30,7 @@ from attnwidget.interventions.scores import (
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
 from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.text.option_names import names_options
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -37,11 +38,12 @@ if TYPE_CHECKING:
 
 
 @in_plain_torch
+@names_options(metric="scoring", score="scoring")
 def ablate(
     model: AttentionModel,
     examples: Iterable[Any],
     *,
-    scoring: Score,
+    scoring: Score | None = None,
     method: EditMethod | None = None,
     heads: Literal["all", "layers"] | HeadName | Iterable[HeadName] = "all",
     stack: str | None = None,
@@ -76,6 +78,8 @@ def ablate(
             likelier, as in `measure_minimal_pairs`: for a masked language model by the differing
             words); "minimal pair, all words" (by all words of the sentences); or a function of the
             model's output and the batch (`examples`, `inputs`) that returns one number per example.
+            None = "accuracy" for examples with labels, "minimal pair" for minimal pairs, "loss" for
+            texts.
         method: Replacement method, as in `AttentionModel.disabled`, except "patch"; None = the
             default of the model, or "mean" with a `reference`. The `method` of the result names it.
         heads: Heads to disable. "all" disables each head, and all heads of each layer together.
@@ -115,6 +119,8 @@ def ablate(
     inputs = encode_examples(
         model, examples, answered=not callable(scoring), words=scored_words(scoring), stack=stack
     )
+    if scoring is None:
+        scoring = _default_score(inputs)
     check_score(scoring, inputs)
     with model.lock.in_turn(), resume_from(resume_path(resume)):
         units, shape = units_of(model, heads, stack=stack)
@@ -154,6 +160,14 @@ def ablate(
         stack=stack,
         model_name=model.name,
     )
+
+
+def _default_score(examples: Sequence[StudyExample]) -> Score:
+    """Return the score of examples for which the caller names none."""
+    if any(example.sign < 0 for example in examples):
+        return "minimal pair"
+    has_label = isinstance(originals_of(examples)[0], (tuple, list))
+    return "accuracy" if has_label else "loss"
 
 
 def ablated_scores(

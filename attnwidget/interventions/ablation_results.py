@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from attnwidget.corpus.results import HeadMetrics, HeadResult, in_stack
-from attnwidget.interventions.score_changes import ScoreChanges, are_right_or_wrong, table_of_heads
+from attnwidget.interventions.score_changes import (
+    LEVEL,
+    ScoreChanges,
+    are_right_or_wrong,
+    table_of_heads,
+)
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.text.counted import counted
 
@@ -176,6 +181,69 @@ class Ablation(HeadResult):
             diverging=True,
             width=width,
         )
+
+    def histogram(self, *, width: int = 640) -> alt.LayerChart | alt.VConcatChart:
+        """Draw the changes of all heads as a histogram, and those of the layers as bars.
+
+        A head is a point, stacked at its change beside the line at zero, so that heads that help
+        and heads that harm stand on two sides. Dashed lines show the smallest change that a typical
+        head needs to be significant; significant heads are filled. Lines on the bars are 95 %
+        intervals (Kovaleva et al. 2019, figures 8 and 9).
+
+        Args:
+            width: Width of the whole figure in pixels.
+
+        Raises:
+            ValueError: The score is a divergence, which is never negative and not tested.
+        """
+        import pandas as pd
+
+        from attnwidget.charts.change_histogram import change_histogram
+
+        if self.score == "kl":
+            raise ValueError(
+                'a divergence has no better and worse: draw chart(), or run ablate with "accuracy" '
+                'or "loss"'
+            )
+        scale = 100 if self.judged else 1
+        unit = " in points" if self.judged else _UNITS.get(self.score, "").replace(" ", " in ")
+        frame = self.to_frame()
+        frame = pd.DataFrame(
+            {
+                "layer": frame["layer"],
+                "head": frame["head"],
+                "value": scale * frame["difference"],
+                "low": scale * frame["low"],
+                "high": scale * frame["high"],
+                "significant": frame["adjusted"] < LEVEL,
+            }
+        )
+        quantity = _QUANTITIES.get(self.score, self.score)
+        return change_histogram(
+            frame,
+            title=f"{self.finding}\n{self._counts()}\n{self._model}; intact "
+            f"{self.intact.mean():.3g}, {counted(len(self.intact), 'example')}; filled: "
+            "significant",
+            value_title=f"change of the {quantity}{unit} without the head",
+            layer_title=f"change of the {quantity}{unit} without the layer",
+            better_above=self.score != "loss",
+            smallest=scale * _typical(self.of_heads),
+            width=width,
+        )
+
+    def _counts(self) -> str:
+        """Return how many heads and layers are better and worse when they are disabled."""
+        counts = []
+        for changes, unit in ((self.of_heads, "head"), (self.of_layers, "layer")):
+            differences = changes.difference[~np.isnan(changes.difference)]
+            if not differences.size:
+                continue
+            better = -differences if self.score == "loss" else differences
+            counts.append(
+                f"of {counted(differences.size, unit)}, {(better > 0).sum()} better without, "
+                f"{(better < 0).sum()} worse, {(better == 0).sum()} the same"
+            )
+        return "; ".join(counts)
 
     def __repr__(self) -> str:
         stopped = "" if self.complete else ", interrupted"

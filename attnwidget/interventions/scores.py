@@ -57,9 +57,9 @@ def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) ->
         )
 
 
-def scored_words(score: str | ScoreFunction) -> PairWords | None:
+def scored_words(score: str | ScoreFunction | None) -> PairWords | None:
     """Return the scored words of minimal pairs; None = the default of the model."""
-    return None if callable(score) else PAIR_SCORES.get(score)
+    return None if score is None or callable(score) else PAIR_SCORES.get(score)
 
 
 def question_scores(

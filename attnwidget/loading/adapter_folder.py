@@ -43,7 +43,11 @@ def adapter_settings(name: str | Path, revision: str | None) -> Mapping[str, Any
     """
     from transformers.utils.peft_utils import find_adapter_config_file
 
-    path = find_adapter_config_file(str(name), revision=revision or "main")
+    try:
+        path = find_adapter_config_file(str(name), revision=revision or "main")
+    except ValueError:
+        # Transformers 4 lets the hub refuse a text that is no name of a model.
+        return None
     if path is None:
         return None
     try:

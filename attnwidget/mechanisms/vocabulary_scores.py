@@ -92,8 +92,12 @@ class VocabularyScores(Result):
         """
         from attnwidget.charts.vocabulary_bars import vocabulary_bars
 
+        frame = self.to_frame()
+        # Two entries, such as "John" and "ĠJohn", may have the same readable text.
+        is_repeated = frame.duplicated(["source", "answer"], keep=False)
+        frame["answer"] = frame["answer"].mask(is_repeated, frame["token"])
         return vocabulary_bars(
-            self.to_frame(),
+            frame,
             title=f"{self.TITLE}, {self.head}\n{self.model_name}; from the weights alone, "
             "without the other tokens of a text",
             value_title=self.UNIT,

@@ -20,6 +20,7 @@ from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.metrics.attention_distance import AttentionDistance
 from attnwidget.metrics.attention_to_classes import Classes
 from attnwidget.metrics.clark_labels import clark_labels
+from attnwidget.metrics.concentration import broad_heads
 from attnwidget.metrics.entropy import Confidence, Entropy
 from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.head_distances import Distances
@@ -66,6 +67,7 @@ __all__ = [
     "Subject",
     "attention_flow",
     "attention_rollout",
+    "broad_heads",
     "clark_labels",
     "induction_scores",
     "measure_checkpoints",

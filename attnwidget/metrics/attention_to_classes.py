@@ -17,7 +17,7 @@ from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import LayerCurves, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
-from attnwidget.metrics.class_mass import ClassMass, ClassTable
+from attnwidget.metrics.class_mass import ClassMass, ClassTable, even_mass
 from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class ClassesResult(SegmentMeansResult):
         sep_to_sep: Mean attention from a [SEP] to all [SEP], [L, H]; NaN without [SEP].
         other_to_sep: Mean attention from all other tokens to all [SEP], [L, H].
         with_class: Number of documents with a token of the class, by class.
+        even: Attention to each class if every token attended equally to all visible tokens, [C].
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -53,6 +54,7 @@ class ClassesResult(SegmentMeansResult):
     sep_to_sep: NDArray[np.float64] = field(metadata=per_head("[SEP] to [SEP]", optional=True))
     other_to_sep: NDArray[np.float64] = field(metadata=per_head("other to [SEP]", optional=True))
     with_class: Mapping[str, int]
+    even: NDArray[np.float64]
 
     @property
     def finding(self) -> str:
@@ -80,6 +82,9 @@ class ClassesResult(SegmentMeansResult):
     def chart(self, names: Sequence[str] | None = None, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each class over the layers (Clark et al. 2019, Figure 2, top).
 
+        A dashed line in the color of a class is the attention that the class would get if every
+        token attended equally to all visible tokens.
+
         Args:
             names: Classes to draw; None = all classes with tokens.
             width: Width of the whole figure in pixels.
@@ -88,7 +93,9 @@ class ClassesResult(SegmentMeansResult):
         if names is None:
             names = self._drawn_names()
         selected = {f"to {name}": heads[f"to {name}"] for name in names}
-        return LayerCurves("Attention to classes of tokens").draw(self, selected, width=width)
+        even = {f"to {name}": float(self.even[self.names.index(name)]) for name in names}
+        figure = LayerCurves("Attention to classes of tokens")
+        return figure.draw(self, selected, width=width, even=even)
 
     def sep_chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw attention to [SEP] from [SEP] and from others (Clark et al. 2019, Figure 2, bottom).
@@ -147,7 +154,7 @@ def Classes(  # noqa: N802, as the other metrics
         partial(_result, names),
         parts=_parts,
         of_heads={"mass": (len(names),), "to_sep": (2,)},
-        of_segments={"with_class": (len(names),), "with_sep": ()},
+        of_segments={"with_class": (len(names),), "with_sep": (), "even": (len(names),)},
         settings={"classes": described(classes), "variant": variant},
         classes=classes,
     )
@@ -169,7 +176,11 @@ def _table(names: Sequence[str], variant: str, layer: LayerBatch) -> ClassTable:
     return ClassTable(
         torch.stack([batch.row_weights, from_sep, from_others], 1),
         members,
-        {"with_class": members.amax(-1), "with_sep": sep.any(-1)},
+        {
+            "with_class": members.amax(-1),
+            "with_sep": sep.any(-1),
+            "even": even_mass(members, layer),
+        },
     )
 
 
@@ -188,5 +199,6 @@ def _result(names: tuple[str, ...], metric: ClassMass[ClassesResult]) -> Classes
         from_sep,
         from_others,
         dict(zip(names, metric.counted("with_class").tolist(), strict=True)),
+        metric.mean("even"),
         model_name=metric.model_name,
     )

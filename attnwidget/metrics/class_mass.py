@@ -14,6 +14,7 @@ from torch import Tensor
 from attnwidget.corpus.accumulator import Batch, LayerBatch, R
 from attnwidget.corpus.segment_means import SegmentMeans, SumShapes
 from attnwidget.corpus.token_classes import TokenClass
+from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.classes import class_mass
 
 #: Smallest share of a learned sink. Rounding errors of half precision are smaller.
@@ -115,6 +116,19 @@ def visible_shares(members: Tensor) -> Tensor:
     """
     n_visible = torch.arange(1, members.shape[-1] + 1, dtype=torch.float64, device="cpu")
     return members.double().cumsum(-1) / n_visible.to(members.device)
+
+
+def even_mass(members: Tensor, layer: LayerBatch) -> Tensor:
+    """Return the mass on each class if all tokens attended equally to visible tokens, [B, C].
+
+    Args:
+        members: Membership of tokens in each class, 1 or 0, [B, C, n].
+        layer: First layer of the batch, whose weights tell whether later tokens are visible.
+    """
+    batch = layer.batch
+    if is_causal(layer.weights, layer.of_rows(batch.real)):
+        return (visible_shares(members) * batch.row_weights.double()[:, None]).sum(-1)
+    return members.double().sum(-1) / batch.lengths[:, None]
 
 
 def has_learned_sink(shares: NDArray[np.float64]) -> bool:

@@ -22,6 +22,7 @@ from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.segmenting import study_segments
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.near_names import among
+from attnwidget.text.option_names import names_options
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 @in_plain_torch
 @says_cuts
+@names_options()
 def measure(
     model: AttentionModel,
     segments: Iterable[Any],

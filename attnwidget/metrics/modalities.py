@@ -16,14 +16,13 @@ from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult, LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
-from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.class_mass import (
     LEAST_SINK,
     ClassMass,
     ClassTable,
+    even_mass,
     has_learned_sink,
-    visible_shares,
 )
 from attnwidget.text.index_among import index_among
 from attnwidget.text.near_names import among
@@ -165,10 +164,7 @@ def _table(layer: LayerBatch) -> ClassTable:
     batch = layer.batch
     members = _members_of(batch)
     queries = torch.cat([batch.real.float()[:, None], members], dim=1)
-    if is_causal(layer.weights, layer.of_rows(batch.real)):
-        even = (visible_shares(members) * batch.row_weights.double()[:, None]).sum(-1)
-    else:
-        even = members.double().sum(-1) / batch.lengths[:, None]
+    even = even_mass(members, layer)
     return ClassTable(
         queries / queries.sum(-1, keepdim=True).clamp(min=1),
         members,

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Number of series that a figure can distinguish by color.
 _CURVES = 6
 _GIVES = (" gives more than half of its attention", " give more than half of their attention")
+_HALF = 0.5
+"""Share of attention above which Clark et al. count a head as looking at an offset."""
 _OFFSETS = {-1: "previous token", 0: "current token", 1: "next token"}
 
 
@@ -164,7 +166,7 @@ class PositionResult(SegmentMeansResult):
         masses = dict(zip(self.heads(), self.mass, strict=False))
         parts: list[str] = []
         for title, mass in masses.items():
-            if n_heads := int((mass > 0.5).sum()):
+            if n_heads := int((mass > _HALF).sum()):
                 name, share = extreme_head(mass)
                 most = "" if n_heads == 1 else "most in "
                 verb = "" if parts else _GIVES[n_heads > 1]
@@ -184,8 +186,9 @@ class PositionResult(SegmentMeansResult):
     def chart(self, *, width: int = 640) -> alt.TopLevelMixin:
         """Draw mean attention to each offset over the layers (Clark et al. 2019, section 3.1).
 
-        If there are too many offsets for a figure, only the nearest are drawn, and the title says
-        so.
+        A dashed line marks one half of the attention, from which the paper calls a head a
+        previous-token or next-token head. All heads above the line are named. If there are too many
+        offsets for a figure, only the nearest are drawn, and the title says so.
 
         Args:
             width: Width of the whole figure in pixels.
@@ -196,7 +199,7 @@ class PositionResult(SegmentMeansResult):
         title = "Attention by relative position"
         title += f" (without {counted(n_left_out, 'farther offset')})" if n_left_out else ""
         selected = dict(by_offset[offset] for offset in nearest)
-        return LayerCurves(title).draw(self, selected, width=width)
+        return LayerCurves(title, threshold=_HALF).draw(self, selected, width=width)
 
 
 class Position(SegmentMeans[PositionResult]):

@@ -9,39 +9,55 @@ from typing import TYPE_CHECKING, Any
 
 from attnwidget.behaviors.evidence import Run
 from attnwidget.behaviors.head_atlas.kept_atlas import known_atlas
+from attnwidget.capture.result import Result
 from attnwidget.comparison.compare import compare
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.progress_bar import OnProgress
-from attnwidget.corpus.results import HeadResult
 from attnwidget.corpus.segmenting import read_segments
 from attnwidget.inputs.input_list import each_input
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.concentration import broad_heads
 from attnwidget.metrics.induction import induction_scores
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.paper_report.paper_report import PaperReport
 from attnwidget.paper_report.paper_values import PAPER_FIGURES
 from attnwidget.paper_report.report_entry import ReportEntry
+from attnwidget.probes.packaged_probe import known_structural_probe
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
 from attnwidget.text.given_paths import make_folder
+from attnwidget.text.made_language import demo_alignments
+from attnwidget.words.annotated_links import subject_verb_links
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.relations import probe_relations
+from attnwidget.words.word_alignment import probe_alignment
+from attnwidget.words.word_links import probe_links
 
 if TYPE_CHECKING:
     from attnwidget.behaviors.head_atlas.atlas_result import Atlas
     from attnwidget.capture.model import AttentionModel
+    from attnwidget.probes.structural.structural_result import StructuralProbe
+    from attnwidget.text.aligned_pairs import AlignedPair
     from attnwidget.text.mentions import Document
     from attnwidget.text.treebank import Sentence
 
 #: Metrics of one pass over the texts, which every model with a tokenizer allows.
-_METRICS = ("classes", "position", "entropy", "distances", "patterns")
+_METRICS = ("classes", "position", "entropy", "confidence", "distances", "patterns")
 _CAVEATS = {
+    "broad heads": "The paper gives no threshold for a high entropy: 3.8 nats is the rule of this "
+    "package, for segments of 128 tokens.",
     "gradients": "The scale depends on the loss: compare layers and classes, not models.",
     "relations": "The best head is chosen and scored on the same words, so that its accuracy is "
     "too high. The relations of other treebanks have other names and definitions.",
     "coreference": "The best head is chosen and scored on the same mentions. The paper used "
     "CoNLL-2012.",
+    "links": "Subjects and verbs; the head is chosen and scored on the same sentences. Moved links "
+    "are a control that the paper does not have.",
+    "comparison": "Noise of the same size and rank is a control that the paper does not have.",
+    "features": "Maxima over the words of a sentence: compare before and after, not features.",
     "patterns": "Patterns come from rules, not from the authors' classifier.",
+    "alignment": "The best layer and head are chosen and scored on the same pairs.",
+    "trees": "Another treebank than in the paper.",
     "induction": "Repeated random tokens, as in the paper.",
 }
 
@@ -56,6 +72,8 @@ class _Data:
     documents: Sequence[Document]
     tuned: AttentionModel | None
     run: Run
+    probe: StructuralProbe | None
+    alignments: Sequence[AlignedPair]
 
 
 @in_plain_torch
@@ -67,16 +85,19 @@ def report(
     *,
     tuned: AttentionModel | None = None,
     atlas: Atlas | None = None,
+    probe: StructuralProbe | None = None,
+    alignments: Iterable[AlignedPair] | None = None,
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
 ) -> PaperReport:
     """Measure the figures of the papers for a model, and set them next to the papers' numbers.
 
-    The report has Figures 2, 3, 4 and 6, section 3.1 and Tables 1 and 2 of Clark et al. 2019,
-    Figures 2 and 5 of Kovaleva et al. 2019, Figure 3 of Kobayashi et al. 2020, the induction heads
-    of Olsson et al. 2022 for causal models, and the names of the heads if the model has an atlas.
-    A study that the model or the data do not allow is an entry with the reason.
+    The report has Figures 2, 3, 4 and 6, sections 3.1 and 3.3 and Tables 1 and 2 of Clark et al.
+    2019, Figures 2, 3, 5 and 6 of Kovaleva et al. 2019, Figure 3 and section 5 of Kobayashi et al.
+    2020, the trees of Hewitt and Manning 2019, the induction heads of Olsson et al. 2022 for causal
+    models, and the names of the heads if the model has an atlas. A study that the model or the data
+    do not allow is an entry with the reason.
 
     Args:
         model: Model from `load_model`, with a tokenizer.
@@ -89,6 +110,10 @@ def report(
         tuned: Fine-tuned copy of the model, for the comparison before and after fine-tuning.
         atlas: Names of the heads (`atlas`); None = the atlas that is bundled or stored for the
             model.
+        probe: Structural probe of the model (`train_structural_probe`), which is scored on
+            `treebank`; None = the bundled probe for the bundled model.
+        alignments: Sentence pairs with gold alignments (`load_alignments`), for a model that
+            translates; None = the made pairs for the bundled translation model.
         batch_size: Number of texts in a forward pass.
         resume: Folder for finished work; a repeated call continues from it. Coreference starts
             again.
@@ -124,6 +149,8 @@ def report(
         demo_documents() if documents is None else list(documents),
         tuned,
         run,
+        known_structural_probe(model) if probe is None else probe.for_model(model),
+        _known_alignments(model) if alignments is None else list(alignments),
     )
     with data.run.keeping("metrics", "metrics"):
         metrics = measure(model, segments, _METRICS, batch_size=batch_size, progress=progress)
@@ -132,7 +159,9 @@ def report(
     measured_texts = counted(len(segments), "text")
     entries = []
     for study in PAPER_FIGURES:
-        if study in metrics:
+        if study == "broad heads":
+            entries.append(_entry(study, broad_heads(metrics), measured_texts))
+        elif study in metrics:
             entries.append(_entry(study, metrics[study], measured_texts))
         else:
             entries.append(_studied(study, data))
@@ -145,6 +174,11 @@ def report(
         "for this model; the numbers of the papers are for other models and texts."
     )
     return PaperReport(tuple(entries), model.name, lead)
+
+
+def _known_alignments(model: AttentionModel) -> list[AlignedPair]:
+    """Return the made pairs for the bundled translation model, and no pairs for other models."""
+    return demo_alignments() if model.source == "attnwidget/translation" else []
 
 
 def _studied(study: str, data: _Data) -> ReportEntry:
@@ -162,21 +196,19 @@ def _studied(study: str, data: _Data) -> ReportEntry:
     return _entry(study, result, texts)
 
 
-def _entry(
-    study: str, result: HeadResult | None, data: str = "", *, reason: str = ""
-) -> ReportEntry:
+def _entry(study: str, result: Result | None, data: str = "", *, reason: str = "") -> ReportEntry:
     caveat = _CAVEATS.get(study, "")
     return ReportEntry(study, *PAPER_FIGURES[study], result, data, caveat, reason)
 
 
 #: A study with the description of its data, or None and the reason why there is none.
-_Study = tuple[Callable[[], HeadResult] | None, str]
+_Study = tuple[Callable[[], Result] | None, str]
 
 
 def _of_metric(metric: str) -> Callable[[_Data], _Study]:
     def study(data: _Data) -> _Study:
-        def result() -> HeadResult:
-            found: HeadResult = measure(
+        def result() -> Result:
+            found: Result = measure(
                 data.model,
                 data.segments,
                 [metric],
@@ -194,7 +226,7 @@ def _relations(data: _Data) -> _Study:
     if not data.treebank:
         return None, "relations need annotated sentences: pass treebank=load_treebank(path)"
 
-    def result() -> HeadResult:
+    def result() -> Result:
         found = probe_relations(
             data.model, data.treebank, skip_unaligned=True, progress=data.run.progress
         )
@@ -227,10 +259,75 @@ def _comparison(data: _Data) -> _Study:
             data.model,
             tuned,
             data.segments,
+            control="noise",
             batch_size=data.run.batch_size,
             progress=bool(data.run.progress),
         ),
         counted(len(data.segments), "text"),
+    )
+
+
+def _features(data: _Data) -> _Study:
+    tuned = data.tuned
+    if tuned is None or not data.treebank:
+        return (
+            None,
+            "the attention to features needs a fine-tuned model and annotated sentences: pass "
+            "tuned=load_model(name) and treebank=load_treebank(path)",
+        )
+    return (
+        lambda: (
+            compare(
+                data.model,
+                tuned,
+                data.treebank,
+                unit="words",
+                metrics=["features"],
+                control="noise",
+                batch_size=data.run.batch_size,
+                progress=bool(data.run.progress),
+            ).features
+        ),
+        counted(len(data.treebank), "annotated sentence"),
+    )
+
+
+def _links(data: _Data) -> _Study:
+    links = subject_verb_links(data.treebank) if data.treebank else []
+    if not any(sentence.links for sentence in links):
+        return None, "links need subjects and verbs: pass treebank=load_treebank(path) with tags"
+    return (
+        lambda: probe_links(
+            data.model, links, skip_unaligned=True, progress=bool(data.run.progress)
+        ),
+        counted(len(data.treebank), "annotated sentence"),
+    )
+
+
+def _alignment(data: _Data) -> _Study:
+    if not data.alignments:
+        return None, (
+            "word alignment needs a model that translates and gold alignments: pass "
+            "alignments=load_alignments(path, source, target)"
+        )
+    return (
+        lambda: probe_alignment(data.model, data.alignments, progress=bool(data.run.progress)),
+        counted(len(data.alignments), "sentence pair"),
+    )
+
+
+def _trees(data: _Data) -> _Study:
+    probe = data.probe
+    if probe is None:
+        return None, (
+            "trees need a structural probe of the model: pass "
+            "probe=train_structural_probe(model, train, dev)"
+        )
+    if not data.treebank:
+        return None, "trees need annotated sentences: pass treebank=load_treebank(path)"
+    return (
+        lambda: probe.score(data.treebank, skip_unaligned=True, progress=bool(data.run.progress)),
+        counted(len(data.treebank), "annotated sentence"),
     )
 
 
@@ -245,8 +342,12 @@ _STUDIES: dict[str, Callable[[_Data], _Study]] = {
     "gradients": _of_metric("gradients"),
     "relations": _relations,
     "coreference": _coreference,
+    "links": _links,
     "comparison": _comparison,
+    "features": _features,
     "norms": _of_metric("norms"),
+    "alignment": _alignment,
+    "trees": _trees,
     "induction": _induction,
 }
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from attnwidget.corpus.results import HeadResult
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.text.atomic_file import write_whole
@@ -45,7 +44,8 @@ class PaperReport:
     model_name: str
     lead: str
 
-    def __getitem__(self, study: str) -> HeadResult:
+    # The class of the result depends on the study.
+    def __getitem__(self, study: str) -> Any:
         by_study = {entry.study: entry for entry in self.entries}
         if study not in by_study:
             raise KeyError(f"the report has no study {study!r}: {among(study, by_study)}")

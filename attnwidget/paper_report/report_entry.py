@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from attnwidget.corpus.results import HeadResult
+from attnwidget.capture.result import Result
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ReportEntry:
     paper: str
     figure: str
     value: str
-    result: HeadResult | None
+    result: Result | None
     data: str = ""
     caveat: str = ""
     reason: str = ""

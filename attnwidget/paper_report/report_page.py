@@ -33,7 +33,7 @@ h3 { font-size: 17px; line-height: 1.3; margin: 2px 0 10px; }
 img { display: block; width: 100%; height: auto; }
 .table { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
-th, td { padding: 3px 12px 3px 0; text-align: left; border-bottom: 1px solid var(--line); }
+th, td { padding: 3px 8px 3px 0; text-align: left; border-bottom: 1px solid var(--line); }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 12px; margin: 10px 0 4px;
   font-size: 14px; }
 dd { margin: 0; }
@@ -109,7 +109,8 @@ def _table(entry: ReportEntry) -> str:
     """Return the table in the form of the paper, for results that have one."""
     import pandas as pd
 
-    table = getattr(entry.result, "table", None)
+    paper_table = getattr(entry.result, "paper_table", None)
+    table = paper_table or getattr(entry.result, "table", None)
     if not callable(table):
         return ""
     frame = table()

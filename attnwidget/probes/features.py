@@ -233,6 +233,26 @@ def sentence_maps(model: AttentionModel, sentence: Sentence) -> FloatArray:
     return _read(reader, [segment], layout)[0].astype(np.float32)
 
 
+def sentence_states(model: AttentionModel, sentence: Sentence, layers: Sequence[int]) -> FloatArray:
+    """Return the states of one sentence, float32 [N, m, d], rounded as in the file.
+
+    The model reads the sentence once.
+
+    Args:
+        model: Model from `load_model`.
+        sentence: Sentence with m words.
+        layers: Indices of N states, as in `extract_features`.
+
+    Raises:
+        ValueError: As in `sentence_maps`.
+    """
+    segment = WordSegmenter(model)(sentence.running)
+    pass_inputs, states = _reader(model).hidden_states([segment])
+    owners = word_owners(pass_inputs)
+    vectors = [word_means(states[layer].float(), owners) for layer in layers]
+    return torch.cat(vectors).half().float().cpu().numpy()
+
+
 def _reader(model: AttentionModel) -> ModelReader:
     return ModelReader(model, [], None)
 

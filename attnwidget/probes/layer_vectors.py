@@ -8,12 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from attnwidget.corpus.argument_checks import each_once
-from attnwidget.probes.features import extract_features
-from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_numbers
 
 if TYPE_CHECKING:
@@ -48,16 +43,3 @@ def cache_folder(cache: str | Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="attnwidget-") as folder:
         yield Path(folder)
-
-
-def layer_vectors(model: AttentionModel, sentence: Sentence, layer: int) -> NDArray[np.float32]:
-    """Return the word vectors of one sentence after a layer, counted from 0: float32 [1, m, D].
-
-    Raises:
-        ValueError: If the sentence is too long or has a word without tokens.
-    """
-    with cache_folder(None) as folder:
-        stored = extract_features(
-            model, [sentence], folder, kind="hidden", layers=[layer + 1], progress=False
-        )
-        return np.array(stored[0], np.float32)

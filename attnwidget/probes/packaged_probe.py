@@ -1,33 +1,67 @@
-"""Trained probe that is bundled with the package."""
+"""Trained probes that are bundled with the package."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Literal, overload
 
 from attnwidget.capture.load import load_model
+from attnwidget.corpus.argument_checks import one_of
+from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.features import model_digest
 from attnwidget.probes.probe_file import load_probe
+from attnwidget.probes.structural.structural_result import StructuralProbe
+
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
+_FILES = {"attention": "probe.npz", "trees": "trees.npz"}
 
 
-def demo_probe() -> DependencyProbe:
+@overload
+def demo_probe(kind: Literal["attention"] = "attention") -> DependencyProbe: ...
+@overload
+def demo_probe(kind: Literal["trees"]) -> StructuralProbe: ...
+def demo_probe(
+    kind: Literal["attention", "trees"] = "attention",
+) -> DependencyProbe | StructuralProbe:
     """Load a trained probe of the bundled model.
 
-    The probe is of kind "attention" and was trained with three seeds and twenty epochs on the first
-    90 sentences of `demo_treebank`. It was scored on the other 25 sentences, with the control task
-    and a probe on a model with random weights. These are too few sentences for claims about the
-    model.
+    Args:
+        kind: Kind of probe. "attention": a probe that finds governors from the attention of all
+            heads (`train_dependency_probe`). It was trained with three seeds and twenty epochs on
+            the first 90 sentences of `demo_treebank`, and scored on the other 25 sentences, with
+            the control task and a probe on a model with random weights. These are too few sentences
+            for claims about the model. "trees": a structural probe (`train_structural_probe`),
+            trained on 2,091 sentences of UD English EWT and scored on 1,001 sentences, for all
+            layers and eight ranks. It has the maps of layer 2 and rank 32.
+
+    Raises:
+        ValueError: If there is no probe of this kind.
 
     Example:
         >>> from attnwidget.demo import demo_probe, demo_treebank
         >>> probe = demo_probe()
         >>> probe.predictions(demo_treebank()[94])
         ProbePredictions(8 of 15 right: 'Sorry, I missed your call, my phone was in my other coat.')
+        >>> demo_probe("trees").predictions(demo_treebank()[94]).uuas > 0.5
+        True
     """
-    with as_file(files("attnwidget").joinpath("demo/probe.npz")) as path:
+    one_of("kind", kind, list(_FILES))
+    with as_file(files("attnwidget").joinpath("demo", _FILES[kind])) as path:
         probe = load_probe(path)
-    assert isinstance(probe, DependencyProbe)
+    assert isinstance(probe, DependencyProbe | StructuralProbe)
     model = load_model()
     # The weights are bundled, but other parts of the digest differ between transformers versions.
+    return replace(probe, model=model, model_digest=model_digest(model))
+
+
+def known_structural_probe(model: AttentionModel) -> StructuralProbe | None:
+    """Return the bundled structural probe if it belongs to the model's weights, otherwise None."""
+    probe = demo_probe("trees")
+    assert probe.model is not None
+    if weights_digest(model.hf_model) != weights_digest(probe.model.hf_model):
+        return None
     return replace(probe, model=model, model_digest=model_digest(model))

@@ -43,6 +43,7 @@ from attnwidget.widgets.shared.places import (
     media_sizes,
     places_to_wire,
 )
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.widgets.shared.versus import (
     COMPARISON_PARTS,
     Versus,
@@ -151,14 +152,19 @@ class HeadGrid(MetricChoice, Versus):
         "Differences and other quantities do not change.",
     ).tag(sync=True, option=True)
 
-    comparison_part = traitlets.Enum(
+    _other_names: ClassVar[Mapping[str, str]] = {
+        **MetricChoice._other_names,
+        "layers": "HeadView(attention, selected=[...]) for some heads, as a grid shows all layers",
+    }
+
+    comparison_part = Choice(
         COMPARISON_PARTS,
         "difference",
         help='Maps that a comparison shows: the "difference" (first minus second), the "first", or '
         'the "second".',
     ).tag(sync=True, option=True)
 
-    thumbnail: traitlets.Enum[Any] = traitlets.Enum(
+    thumbnail: Choice = Choice(
         ["maps", "places"],
         None,
         allow_none=True,
@@ -167,7 +173,7 @@ class HeadGrid(MetricChoice, Versus):
         'of [CLS] or of the last word is shown. None = "places" for pictures, "maps" otherwise.',
     ).tag(sync=True, option=True)
 
-    cells = traitlets.Enum(
+    cells = Choice(
         ["answers", "maps"],
         "answers",
         help='Content of the cells while a token is locked. "answers": the keys that the locked '

@@ -19,6 +19,7 @@ from attnwidget.widgets.shared.relation_choice import (
     checked_accuracies,
     shown_relations,
 )
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.widgets.wire.values import to_wire
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
@@ -80,7 +81,7 @@ class RelationTable(DirectionChoice):
     min_count = traitlets.Int(
         _FEW, min=1, help="Minimum number of words per relation in the table."
     ).tag(sync=True, option=True)
-    sort = traitlets.Enum(
+    sort = Choice(
         COLUMNS,
         "gain",
         help='Column by which the rows are sorted. For "gain" in descending order, significant '

@@ -9,4 +9,6 @@ from .no_op import probe_no_op as probe_no_op
 from .relations import probe_relations as probe_relations
 from .speech import spoken_word_weights as spoken_word_weights
 from .speech import word_times as word_times
+from .word_alignment import probe_alignment as probe_alignment
 from .word_links import probe_links as probe_links
+from .word_map_steps import word_map_steps as word_map_steps

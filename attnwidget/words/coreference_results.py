@@ -240,6 +240,52 @@ class CoreferenceAccuracies(HeadResult):
         table.attrs["note"] = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
         return table
 
+    def paper_table(
+        self, among: Among = "words", *, choose: CoreferenceAccuracies | None = None
+    ) -> pd.DataFrame:
+        """Return `table` with the columns and rows of Table 2 of Clark et al., in % with counts.
+
+        Args:
+            among: Words among which the head chooses: "words" or "mentions".
+            choose: Result for other documents, on which the head is chosen, as in `table`.
+
+        Returns:
+            Columns: All, Pronoun, Proper, Nominal, and "All on GUM" and so on if there are
+                `other_texts`. Rows: nearest, head match, rule-based and the head, in % as text, or
+                "–" for a kind without mentions, then the number of evaluated mentions. `attrs` as
+                in `table`.
+
+        Raises:
+            TypeError: If `choose` is not such a result.
+            ValueError: If `choose` belongs to other heads.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.demo import demo_documents
+            >>> from attnwidget.words import probe_coreference
+            >>> documents = demo_documents()
+            >>> first, second = (
+            ...     probe_coreference(load_model(), documents[part::2], progress=False)
+            ...     for part in (0, 1)
+            ... )
+            >>> second.paper_table(choose=first).iloc[:, :3]
+                        All Pronoun Proper
+            nearest      22      22      –
+            head match    3       3      –
+            rule-based   41      41      –
+            head L1 H3   82      82      –
+            mentions    103     103      0
+        """
+        table = self.table(among, choose=choose)
+        counts = [int(count) for count in self.counts]
+        if self.other_texts is not None:
+            counts += self.other_texts.counts_of(KINDS)
+        shares = table.map(lambda share: "–" if np.isnan(share) else f"{100 * share:.0f}")
+        shares.loc["mentions"] = [f"{count:,}" for count in counts]
+        shares.columns = [f"{name[0].upper()}{name[1:]}" for name in table.columns]
+        shares.attrs = table.attrs
+        return shares
+
     def _checked_choice(self, choose: CoreferenceAccuracies) -> CoreferenceAccuracies:
         """Return the result on which the head is chosen, if it fits this result."""
         if not isinstance(choose, CoreferenceAccuracies):

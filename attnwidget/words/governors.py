@@ -157,9 +157,14 @@ def predict_governors(
     return GovernorPredictions(sentence, maps, possessive)
 
 
-def word_pooling(batch: Batch, unit: WordUnit) -> WordMaps:
-    """Return the pooling from maps between tokens to maps between words of a batch."""
-    return WordMaps(word_owners(batch), sums=unit != "tokens", means=unit == "words")
+def word_pooling(batch: Batch, unit: WordUnit, *, special: bool = False) -> WordMaps:
+    """Return the pooling from maps between tokens to maps between words of a batch.
+
+    With `special`, the special tokens before and after a text are its first and last word, as in
+    `word_owners`.
+    """
+    owners = word_owners(batch, special=special)
+    return WordMaps(owners, sums=unit != "tokens", means=unit == "words")
 
 
 class _WordMaps(Accumulator[Any]):

@@ -79,7 +79,7 @@ def probe_features(
     sentences = all_of(Sentence, sentences, SENTENCES)
     one_of("variant", variant, ("skip absent", "released"))
     names = tuple(each_once("features", features))
-    words = [[feature_words(sentence, name) for name in names] for sentence in sentences]
+    words = words_of_features(sentences, names)
     return probe(
         model,
         [sentence.running for sentence in sentences],
@@ -90,6 +90,21 @@ def probe_features(
         batch_size=batch_size,
         progress=progress,
     )
+
+
+def words_of_features(
+    sentences: Iterable[Sentence], features: Sequence[str] = FEATURES
+) -> list[list[list[int]]]:
+    """Return the words with each feature for each sentence, from 0.
+
+    Args:
+        sentences: Sentences of a treebank.
+        features: Names of the features.
+
+    Raises:
+        ValueError: If a feature is unknown, or a sentence has no tags.
+    """
+    return [[feature_words(sentence, name) for name in features] for sentence in sentences]
 
 
 class LinguisticFeatures(SentenceMeans["FeatureWeights"]):

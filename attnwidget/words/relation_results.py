@@ -65,6 +65,8 @@ class RelationAccuracies(HeadResult):
         complete: False if the pass was interrupted.
         unit: Pooling of tokens to words, as in `probe_relations`.
         possessive: Rule for possessors before "'s".
+        special_tokens: Whether special tokens were possible predictions; `predictions` always
+            leaves them out.
         model_name: Name of the model.
         stack: Stack of the heads: "self", or "encoder" in an encoder-decoder.
         model: Model for `predictions`; None if it is not available, as in pickles and deep
@@ -96,6 +98,7 @@ class RelationAccuracies(HeadResult):
     unit: WordUnit
     possessive: Possessive
     stack: str
+    special_tokens: bool = False
     model: AttentionModel | None = None
     layers_without_attention: tuple[int, ...] = ()
     other_texts: OtherTexts | None = None

@@ -62,6 +62,7 @@ def probe_relations(
     unit: WordUnit = "words",
     offsets: Iterable[int] = range(-3, 3),
     possessive: Possessive = "clark",
+    special_tokens: bool = False,
     skip_unaligned: bool = False,
     batch_size: int = 32,
     progress: bool | OnProgress = True,
@@ -93,6 +94,8 @@ def probe_relations(
         possessive: Rule for possessors. "clark" evaluates a possessor (poss, nmod:poss) before "'s"
             by the prediction for the "'s", unless the prediction for the possessor is the last
             word; the rule also applies to baselines. None treats possessors like all words.
+        special_tokens: Whether [CLS] and [SEP] are possible predictions, which are always wrong
+            (footnote 3 of the paper). False leaves them out, as in Table 1.
         skip_unaligned: Whether to skip and count sentences that have a word without tokens or a
             token of several words, or are too long for the model; otherwise, they raise an error.
             `Sentence.with_spaces` puts a space between all words, so that no token has several
@@ -128,7 +131,12 @@ def probe_relations(
             model,
             [sentence.running for sentence in sentences],
             lambda _, n_skipped: Relations(
-                sentences, unit=unit, offsets=offsets, possessive=possessive, n_skipped=n_skipped
+                sentences,
+                unit=unit,
+                offsets=offsets,
+                possessive=possessive,
+                special_tokens=special_tokens,
+                n_skipped=n_skipped,
             ),
             skip_unaligned=skip_unaligned,
             batch_size=batch_size,
@@ -144,6 +152,7 @@ class Relations(Accumulator[RelationAccuracies]):
         unit: Pooling of tokens to words, as in `probe_relations`.
         offsets: Offsets of the baseline.
         possessive: Rule for possessors, as in `probe_relations`.
+        special_tokens: Whether special tokens are possible predictions.
         n_skipped: Number of skipped sentences, for the result.
 
     Raises:
@@ -160,12 +169,14 @@ class Relations(Accumulator[RelationAccuracies]):
         unit: WordUnit = "words",
         offsets: Iterable[int] = range(-3, 3),
         possessive: Possessive = "clark",
+        special_tokens: bool = False,
         n_skipped: int = 0,
     ) -> None:
         self._sentences = sentences
         self._unit = unit
         self._offsets = tuple(each_once("offsets", whole_numbers("offsets", offsets)))
         self._possessive = possessive
+        self._special_tokens = special_tokens
         self._n_skipped = n_skipped
         self._n_left_out = len(left_out_of(sentences))
         self._labels = sorted({label for sentence in sentences for label in sentence.relations})
@@ -183,7 +194,7 @@ class Relations(Accumulator[RelationAccuracies]):
             "offsets": list(self._offsets),
             "possessive": self._possessive,
             "sentences": digest_of(annotations),
-        }
+        } | ({"special_tokens": True} if self._special_tokens else {})
 
     def start(self, subject: Subject) -> None:
         super().start(subject)
@@ -201,9 +212,14 @@ class Relations(Accumulator[RelationAccuracies]):
 
     def update(self, layer: LayerBatch) -> None:
         if layer.layer == 0:
-            self._pooling = word_pooling(layer.batch, self._unit)
+            self._pooling = word_pooling(layer.batch, self._unit, special=self._special_tokens)
             self._hits = self._hits_of(layer.batch)
-        self._hits.add(self._pooling(layer.weights))
+        maps = self._pooling(layer.weights)
+        if self._special_tokens:
+            # Some models have no special tokens after the text.
+            n_missing = self._hits.n_words + 2 - maps.shape[-1]
+            maps = torch.nn.functional.pad(maps, (0, n_missing, 0, n_missing))
+        self._hits.add(maps)
 
     def end_batch(self, batch: Batch) -> None:
         head_counts = self._hits.of_heads()
@@ -229,10 +245,13 @@ class Relations(Accumulator[RelationAccuracies]):
             complete=bool(self.sums["sentences"] == n_expected),
             unit=self._unit,
             possessive=self._possessive,
+            special_tokens=self._special_tokens,
             model_name=self.model_name,
             stack=self.stack,
             model=self._model,
-            other_texts=other_texts(
+            other_texts=None
+            if self._special_tokens
+            else other_texts(
                 "relations",
                 self._model,
                 [sentence.words for sentence in self._sentences],
@@ -250,9 +269,19 @@ class Relations(Accumulator[RelationAccuracies]):
             n_labels=len(self._labels),
             offsets=self._offsets,
             possessive=self._possessive,
-            n_words=self._pooling.n_words,
+            special_tokens=self._special_tokens,
+            n_words=max(map(len, batch_sentences)),
             device=self._pooling.device,
         )
+
+
+def _with_special(governors: Tensor, n: int) -> Tensor:
+    """Return governors [B, m] as positions among n special tokens, the words, and n special tokens.
+
+    Special tokens have no governor, -1, and negative positions stay negative.
+    """
+    shifted = torch.where(governors < 0, governors, governors + n)
+    return torch.nn.functional.pad(shifted, (n, n), value=-1)
 
 
 def _rows(labels: Sequence[str], counts: Int64Array) -> tuple[tuple[str, ...], Int64Array]:
@@ -283,6 +312,8 @@ class RelationHits:
         possessive: Rule for possessors, as in `probe_relations`.
         n_words: Number of words m to which predictions are padded.
         device: Device of the predictions.
+        special_tokens: Whether the maps have the special tokens before and after a text as its
+            first and last word.
     """
 
     def __init__(
@@ -295,6 +326,7 @@ class RelationHits:
         possessive: Possessive,
         n_words: int,
         device: torch.device,
+        special_tokens: bool = False,
     ) -> None:
         lengths = torch.tensor(
             [len(sentence) for sentence in sentences], dtype=torch.long, device="cpu"
@@ -307,7 +339,9 @@ class RelationHits:
         self._governors = (
             _padded([sentence.governors for sentence in sentences], -1, n_words).to(device) - 1
         )
-        self._predicted = GovernorHits(self._governors)
+        self.n_words = n_words
+        self._n_before = int(special_tokens)
+        self._predicted = GovernorHits(_with_special(self._governors, self._n_before))
         self._possessors = judged.to(device)
         self._lengths = lengths.to(device)
         self._possessors_at = self._possessors.nonzero(as_tuple=True)
@@ -338,12 +372,14 @@ class RelationHits:
     def add(self, maps: Tensor) -> None:
         """Count the correct predictions of one layer's word maps [B, H, m, m], layer by layer.
 
-        The maps are overwritten.
+        The maps are overwritten. With special tokens, they are [B, H, m + 2, m + 2].
         """
         text, word = self._possessors_at
-        predictions = governors_of(maps, text.repeat(2), torch.cat([word, word + 1]))
+        first = self._n_before
+        rows = torch.cat([word, word + 1]) + first
+        predictions = governors_of(maps, text.repeat(2), rows) - first
         ordinary, at_clitic = predictions.tensor_split(2)
-        right = self._predicted(maps)  # [B, H, 2, m]
+        right = self._predicted(maps)[..., first : maps.shape[-1] - first]  # [B, H, 2, m]
         governor = self._governors[text, word][:, None, None]
         length = self._lengths[text][:, None]
         is_right = torch.where(ordinary + 1 < length, at_clitic, ordinary) == governor

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.capture.tapping.head import Head
-from attnwidget.corpus.accumulator import Batch, LayerBatch
+from attnwidget.corpus.accumulator import Batch, LayerBatch, Subject
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.corpus.results import HeadMetrics
 from attnwidget.corpus.resume_file import digest_of
 from attnwidget.kernels.links import largest_link_weights
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.loaded import left_out_of
+from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number
 from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.words.moved_links import moved_links
@@ -155,6 +156,7 @@ class Links(SentenceMeans["LinkWeights"]):
     ) -> None:
         super().__init__(len(sentences), n_skipped, len(left_out_of(sentences)))
         self._sentences = sentences
+        self._model: AttentionModel | None = None
         self._pairing = pairing
         self._variant = variant
         self._control: LinkControl | None = control
@@ -166,6 +168,10 @@ class Links(SentenceMeans["LinkWeights"]):
         if control:
             self.of_heads |= {"movable": (n_labels,), "moved": (n_labels,)}
             self.of_segments |= {"moved counts": (n_labels,)}
+
+    def start(self, subject: Subject) -> None:
+        super().start(subject)
+        self._model = subject.model
 
     @property
     def options(self) -> dict[str, Any]:
@@ -243,6 +249,8 @@ class Links(SentenceMeans["LinkWeights"]):
             pairing=self._pairing,
             variant=self._variant,
             control=self._control,
+            sentences=self._sentences,
+            model=self._model,
             **self.about,
         )
 
@@ -317,6 +325,8 @@ class LinkWeights(SentencesResult):
         pairing: Method that pairs tokens: "zip" or "all".
         variant: Handling of sentences without links: "skip absent" or "released".
         control: Control: "moved", or None.
+        sentences: Sentences with their links, as passed to `probe_links`.
+        model: Model, which reads the examples of `link_panels`; None in pickles and deep copies.
 
     Example:
         >>> from attnwidget import load_model
@@ -339,6 +349,28 @@ class LinkWeights(SentencesResult):
     pairing: Pairing
     variant: AbsenceVariant
     control: LinkControl | None
+    sentences: Sequence[LinkedSentence] = ()
+    model: AttentionModel | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickles and deep copies, without the model."""
+        return self.__dict__ | {"model": None}
+
+    @property
+    def finding(self) -> str:
+        """The head with the largest excess over moved links, for the most frequent label."""
+        best = self.best()
+        if best.empty:
+            return ""
+        own = best[best["label"] != ALL]
+        row = (own if len(own) else best).sort_values("n", ascending=False, kind="stable").iloc[0]
+        head = Head(int(row["layer"]), int(row["head"]))
+        if not row["n_moved"]:
+            return f"{head} has the largest weight along {row['label']}: {row['weight']:.3f}"
+        return (
+            f"{head} has the largest excess along {row['label']}: weight {row['weight']:.3f}, and "
+            f"{row['moved']:.3f} along moved links"
+        )
 
     @property
     def excess(self) -> NDArray[np.float64]:
@@ -347,6 +379,23 @@ class LinkWeights(SentencesResult):
         Both are over the links that have another place. NaN without a control.
         """
         return self.movable - self.moved
+
+    def most_excess(self, label: str, count: int = 2) -> list[Head]:
+        """Return the heads with the largest excess over moved links, or else the largest weight.
+
+        Args:
+            label: Label of the links.
+            count: Number of heads.
+
+        Raises:
+            ValueError: If the label does not exist.
+        """
+        if label not in self.labels:
+            raise ValueError(f"there is no label {label!r}: {among(label, self.labels)}")
+        k = self.labels.index(label)
+        numbers = self.excess[k] if self.moved_counts[k] else self.weights[k]
+        order = np.argsort(-np.nan_to_num(numbers, nan=-np.inf), axis=None, kind="stable")
+        return [Head(*divmod(int(i), numbers.shape[1])) for i in order[:count]]
 
     def best(self) -> pd.DataFrame:
         """Return the head with the largest excess over moved links for each label.
@@ -451,7 +500,8 @@ class LinkWeights(SentencesResult):
         """Draw two heat maps of all heads for each of the most frequent labels.
 
         The first map has the weights along links, and the second the weights along moved links, on
-        the same scale. Without a control, there is only the first map.
+        the same scale. Dots mark the two heads with the largest excess. Without a control, there is
+        only the first map.
 
         Args:
             limit: Largest number of labels, including "all".
@@ -463,6 +513,8 @@ class LinkWeights(SentencesResult):
         order = [i for i in np.argsort(-self.counts, kind="stable") if self.counts[i]][:limit]
         panels: dict[str, NDArray[np.float64]] = {}
         scales: dict[str, str] = {}
+        dots: dict[str, NDArray[np.bool_]] = {}
+        heads_of_labels = []
         for k in order:
             name = f"{self.labels[k]} ({self.counts[k]})"
             panels[name] = self.weights[k]
@@ -471,11 +523,19 @@ class LinkWeights(SentencesResult):
                     self.moved[k]
                 )
                 scales[moved_name] = name
+                heads = self.most_excess(self.labels[k])
+                dots[name] = dots[moved_name] = np.zeros(self.weights[k].shape, bool)
+                for head in heads:
+                    dots[name][head.layer, head.head] = True
+                named = [f"{head} +{self.excess[k, head.layer, head.head]:.2f}" for head in heads]
+                heads_of_labels.append(f"{self.labels[k]}: {' and '.join(named)}")
+        differing = f"\nDots: largest excess; {'; '.join(heads_of_labels)}" if dots else ""
         return head_heatmaps(
             panels,
-            title=f"Attention along labeled links\n{self._subtitle}",
+            title=f"{self.finding}\n{self._subtitle}{differing}",
             value_title="weight",
             same_scale=scales,
+            marked=dots,
             width=width,
         )
 
@@ -486,7 +546,8 @@ class LinkWeights(SentencesResult):
             if self.control
             else ""
         )
+        pairing = "" if self.pairing == "all" else f", pairing {self.pairing!r}"
         return (
-            f"{self.model_name}; largest weight from source to target, pairing {self.pairing!r}; "
+            f"{self.model_name}; largest weight from source to target{pairing}; "
             f"{self.n_sentences} sentences, in brackets those with the label{control}"
         )

@@ -160,6 +160,15 @@ test("columns of layers have their words below", () => {
   for (const text of ["best", "sat", "H2 · 90"]) expect(wide).toContain(text);
 });
 
+test("rows of a deep grid in a narrow column have their words beside them", () => {
+  const deep = asked({ layers: 30, heads: 9, rows: ROWS });
+  const texts = textsOf(deep, 300);
+  for (const text of ["sat", "90", "[CLS]", "60", "–"]) expect(texts).toContain(text);
+  expect(texts.join(" ")).toContain("left of each row: the strongest");
+  const narrowest = textsOf(deep, 200);
+  expect(narrowest).not.toContain("sat");
+});
+
 test("columns that are too narrow for strips have one color", () => {
   const { caption } = drawn(asked({ layers: 48, heads: 25, rows: ROWS }), 700);
   const notes = caption.notes.join(" ");

@@ -576,6 +576,16 @@ test("heads that send a pair are counted strictly, on the weights themselves", (
   if (!tied) throw new Error("no row");
   tied.fill(0.05);
   tied[2] = tied[3] = 0.35;
+  // Give key 6 most in a head that gives key 7 more, and less in a head that gives no key more.
+  const divided = maps[1]?.[5];
+  const clear = maps[2]?.[5];
+  if (!divided || !clear) throw new Error("no row");
+  for (const row of maps.map((of) => of[5])) if (row) row[6] = Math.min(row[6] ?? 0, 0.05);
+  divided.fill(0.01);
+  divided[6] = 0.4;
+  divided[7] = 0.5;
+  clear.fill(0.05);
+  clear[6] = 0.3;
   const { grid } = screenOf(maps, { tokens: [["query", 5]] });
   const rows = grid?._rows;
   if (!rows) throw new Error("no rows");
@@ -584,9 +594,18 @@ test("heads that send a pair are counted strictly, on the weights themselves", (
       const row = [...(of[5] ?? [])];
       const weight = row[key] ?? 0;
       return weight >= 1.5 / N && row.every((other, i) => i === key || other < weight);
-    }).length;
-    expect(pairCount(rows, key, AXES, []).count).toBe(expected);
+    });
+    const { count, most } = pairCount(rows, key, AXES, []);
+    expect(count).toBe(expected.length);
+    // The named head is one of the counted heads, even if another head gives the key more.
+    const weightOf = (of: Float32Array[]) => of[5]?.[key] ?? 0;
+    const named = [...(count ? expected : maps)].sort((a, b) => weightOf(b) - weightOf(a))[0];
+    if (!named) throw new Error("no head");
+    const at = maps.indexOf(named);
+    const head = [Math.floor(at / HEADS), at % HEADS];
+    expect(most).toEqual(weightOf(named) < 0.1 ? undefined : { head, weight: weightOf(named) });
   }
+  expect(pairCount(rows, 6, AXES, [])).toMatchObject({ count: 1, most: { head: [0, 2] } });
   const answers = wordAnswers(rows, AXES, ["cls", "sep"]);
   for (const [head, { other, weight, standsOut: stands }] of answers.entries()) {
     const row = [...(maps[head]?.[5] ?? [])].map((w, i) => (SPECIAL[i] ? 0 : w));

@@ -83,7 +83,8 @@ def test_all_quantities_words_rows_tiles_and_tokens_are_those_of_the_mean(
     assert np.allclose(mean.rows(3, 0, [1, 4]), weights[[1, 4]], atol=1e-6)
     tile = mean.tile(3, 0, (0, 8), (0, 8), step=4)
     assert np.allclose(tile, weights[:8, :8].reshape(2, 4, 2, 4).max((1, 3)), atol=1e-6)
-    (query, key, weight) = mean.top_links(3, 0, 1)[0]
+    link = mean.top_links(3, 0, 1).loc[0]
+    query, key, weight = int(link["query"]), int(link["key"]), link["weight"]
     assert weight == pytest.approx(weights.max()) == pytest.approx(weights[query, key])
     assert draw_thumbnails(mean).values.shape[:2] == (6, 1)
     assert np.allclose(pickle.loads(pickle.dumps(mean)).weights(3, 0), weights, atol=1e-6)

@@ -26,7 +26,7 @@ from attnwidget import (
     measure,
     measure_attention,
 )
-from attnwidget.interventions import gradient_effects
+from attnwidget.interventions import gradient_effects, needed_links
 from attnwidget.mechanisms import (
     direct_effects,
     explain_link,
@@ -45,6 +45,7 @@ from attnwidget.metrics import (
     modality_shares,
 )
 from attnwidget.results import Result
+from attnwidget.words import word_map_steps
 from fixtures import zoo
 from fixtures.vocabularies import word_tokenizer
 
@@ -86,7 +87,9 @@ OF_ATTENTION: dict[str, Callable[[Attention], Any]] = {
     "direct_effects": lambda a: direct_effects(a, 5, 6),
     "gradient_effects": lambda a: gradient_effects(a, 5, 6),
     "logit_lens": logit_lens,
+    "needed_links": lambda a: needed_links(a, n_random_links=0),
     "token_norms": token_norms,
+    "word_map_steps": lambda a: word_map_steps(a, 1, 2),
     "wavelength_shares": lambda a: wavelength_shares(a, 1),
     "key_biplot": lambda a: key_biplot([a], 1, 2),
     "predict": lambda a: a.reading.predict(),

@@ -39,7 +39,6 @@ STACKS = [
 ]
 LAYER = 1
 HEAD = 2
-EDGES = [(3, 1), (3, 0), (5, 4)]
 SENTENCE = "The cat sat on the mat."
 
 
@@ -71,17 +70,12 @@ def by_hand(method: str, maps: Tensor, values: Tensor, reference: Tensor) -> Ten
         return torch.stack([value[index] for value, index in zip(values, first, strict=True)])
     if method == "mean":
         return reference.mean(0).expand(*maps.shape[:2], -1)
-    if method == "patch":
-        return reference[None]
-    assert method == "edges"
-    cut = maps.clone()
-    for query, key in EDGES:
-        cut[:, query, key] = 0
-    return (cut / cut.sum(-1, keepdim=True)) @ values
+    assert method == "patch"
+    return reference[None]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["uniform", "zero", "first", "mean", "patch", "edges"])
+@pytest.mark.parametrize("method", ["uniform", "zero", "first", "mean", "patch"])
 @pytest.mark.parametrize(("name", "stack"), STACKS)
 def test_every_method_is_what_plain_hooks_make(name: str, stack: str, method: str) -> None:
     single = method == "patch"
@@ -100,7 +94,7 @@ def test_every_method_is_what_plain_hooks_make(name: str, stack: str, method: st
 
     with torch.no_grad(), hooked(layer, replace):
         expected = plain(**given)[0]
-    options: dict[str, Any] = {"edges": EDGES} if method == "edges" else {"method": method}
+    options: dict[str, Any] = {"method": method}
     if method in ("mean", "patch"):
         options["reference"] = other_inputs(name)
     with torch.no_grad():
@@ -125,10 +119,6 @@ def test_the_maps_are_those_of_the_edited_pass(name: str) -> None:
     np.testing.assert_allclose(edited.weights(0, 1), seen / seen.sum(-1, keepdims=True), atol=1e-6)
     np.testing.assert_array_equal(edited.weights(0, 0), intact.weights(0, 0))
     assert np.abs(edited.weights(1) - intact.weights(1)).max() > 1e-4
-    with model.disabled([(0, 1)], edges=[(7, 3)]):
-        one_row = model.attend(given).weights(0, 1)
-    changed = np.flatnonzero((one_row != intact.weights(0, 1)).any(-1))
-    assert changed.tolist() == [7] and one_row[7, 3] == 0
 
 
 def test_uniform_everywhere_is_mean_pooling_of_values() -> None:
@@ -257,11 +247,6 @@ def test_nested_blocks_combine_and_the_inner_one_holds(name: str) -> None:
     assert torch.equal(both, other_way)
     inner = run(lambda: model.disabled((0, 1)), lambda: model.disabled((0, 1), method="zero"))
     assert torch.equal(inner, run(lambda: model.disabled((0, 1), method="zero")))
-    edges = run(
-        lambda: model.disabled((0, 1), edges=EDGES[:1]),
-        lambda: model.disabled((0, 1), edges=EDGES[1:]),
-    )
-    assert torch.equal(edges, run(lambda: model.disabled((0, 1), edges=EDGES)))
 
 
 def test_a_reference_is_read_by_the_intact_model() -> None:
@@ -318,8 +303,8 @@ def test_what_is_made_in_a_block_says_so(tmp_path: Path) -> None:
         view.save(tmp_path / name)
         assert "without L5 H8, L2 H3" in (tmp_path / name).read_text(encoding="utf-8")
     assert said in " ".join(attention_rollout(attention).chart().to_dict()["title"]["subtitle"])
-    with model.disabled(layers=[3], method="zero"), model.disabled((0, 0), edges=[(1, 2)]):
-        assert model.name.endswith("without layer 3 (zero), L0 H0 (edges 1→2)")
+    with model.disabled(layers=[3], method="zero"), model.scaled_links([(1, 2)], 0, (0, 0)):
+        assert model.name.endswith("without layer 3 (zero), 1→2 cut in L0 H0")
     assert model.name == "small BERT (in the package)"
 
 
@@ -421,9 +406,6 @@ def test_attention_is_unchanged_where_only_another_stack_is_edited() -> None:
             ("reference", "'patch'", "got 2"),
         ),
         ({"heads": [(0, 1)], "method": "mean", "reference": []}, ("reference", "'mean'", "got 0")),
-        ({"heads": [(0, 1)], "edges": [(1, 2)], "method": "zero"}, ("edges", "method='zero'")),
-        ({"heads": [(0, 1)], "edges": [(1, -2)]}, ("(query, key)", "(1, -2)")),
-        ({"heads": [(0, 1)], "edges": []}, ("edges", "empty")),
     ],
 )
 def test_wrong_edits_are_refused_before_the_block(
@@ -438,11 +420,6 @@ def test_edits_that_do_not_fit_an_input_are_refused() -> None:
     model = load_model(device="cpu")
     patch = model.disabled((0, 1), method="patch", reference="Short.")
     with patch, pytest.raises(ValueError, match=naming("4 tokens", "1 input", "9")):
-        model.attend(SENTENCE)
-    with (
-        model.disabled((0, 1), edges=[(40, 1)]),
-        pytest.raises(ValueError, match=naming("(40, 1)", "9 queries", "model.generate")),
-    ):
         model.attend(SENTENCE)
     foreign = Attention.from_weights(np.full((1, 1, 2, 2), 0.5), ["a", "b"])
     with (

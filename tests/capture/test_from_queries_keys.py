@@ -198,7 +198,7 @@ def test_two_thousand_tokens_are_served_in_parts() -> None:
     np.testing.assert_allclose(np.nan_to_num(overview), blocks, atol=1e-5)
     links = attention.top_links(0, 1, 9)
     strongest = np.sort(expected[0, 1], axis=None)[::-1][:9]
-    np.testing.assert_allclose([weight for _, _, weight in links], strongest, atol=1e-5)
+    np.testing.assert_allclose(links["weight"], strongest, atol=1e-5)
     small = draw_thumbnails(attention)
     assert small.values.shape == (1, 2, 63, 63)
     np.testing.assert_allclose(small.maxima, expected.max((-2, -1)), atol=1e-5)

@@ -52,3 +52,28 @@ def test_the_span_of_all_keys_is_computed_once() -> None:
 def test_queries_without_a_visible_key_among_some_keys_get_all_of_them() -> None:
     seen, partly_seen = window_mask([]).span(slice(8, 10), slice(1, 4), SHAPE)
     assert seen == partly_seen == slice(1, 4)
+
+
+def test_a_span_within_a_known_span_is_found_among_the_keys_that_not_all_queries_saw() -> None:
+    requests: list[tuple[Index, Index]] = []
+    for rows in (slice(5, 7), slice(6, 7), slice(4, 8)):
+        mask = window_mask(requests)
+        expected = window_mask([]).span(rows, slice(None), SHAPE)
+        mask.span(slice(4, 8), slice(None), SHAPE)
+        assert mask.span(rows, slice(None), SHAPE) == expected
+    assert requests[-2:] == [(slice(6, 7), slice(2, 8)), (slice(4, 8), slice(0, N))]
+
+
+def test_a_span_within_a_known_span_has_the_keys_that_all_queries_saw() -> None:
+    requests: list[tuple[Index, Index]] = []
+
+    def part(rows: Index, keys: Index) -> torch.Tensor:
+        requests.append((rows, keys))
+        positions = torch.arange(N)
+        return (positions[:, None] >= positions)[rows][:, keys][None]
+
+    mask = LazyRows(1, part)
+    assert mask.span(slice(6, 10), slice(None), SHAPE) == (slice(0, 10), slice(7, 10))
+    assert mask.span(slice(7, 9), slice(None), SHAPE) == (slice(0, 9), slice(8, 9))
+    assert mask.span(slice(9, 10), slice(None), SHAPE) == (slice(0, 10), slice(0, 0))
+    assert requests[1:] == [(slice(7, 9), slice(6, 10)), (slice(9, 10), slice(6, 10))]

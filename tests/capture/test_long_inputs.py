@@ -67,6 +67,12 @@ def map_of(attention: Attention, layer: int, head: int, stack: str) -> np.ndarra
     return values if seen is None else np.where(seen, values, np.nan)
 
 
+def links_of(attention: Attention, *arguments: Any, **options: Any) -> list[tuple[int, int, float]]:
+    """Return the strongest links of a head as (query, key, weight)."""
+    frame = attention.top_links(*arguments, **options)[["query", "key", "weight"]]
+    return list(frame.itertuples(index=False, name=None))
+
+
 @pytest.mark.parametrize("name", only_first_is_fast(STREAMED))
 def test_every_part_of_every_map_is_that_of_the_whole(name: str) -> None:
     whole, long = whole_and_long(name, 512 if name != "vit" else 17)
@@ -123,7 +129,7 @@ def test_parts_of_maps_over_2048_tokens(name: str) -> None:
     np.testing.assert_allclose(part, expected[1700:1956, 1500:1756], atol=1e-6)
     cut = long.tile(1, 2, (0, 1028), (8, 2043), step=8, stack=stack)
     np.testing.assert_allclose(cut, pooled(expected[:1028, 8:2043], 8), atol=1e-6)
-    links = long.top_links(1, 2, 9, stack=stack)
+    links = links_of(long, 1, 2, 9, stack=stack)
     strongest = np.sort(np.nan_to_num(expected), axis=None)[::-1][:9]
     np.testing.assert_allclose([weight for _, _, weight in links], strongest, atol=1e-6)
     for query, key, weight in links:
@@ -140,7 +146,7 @@ def test_links_within_a_part_are_its_strongest(
     part = np.nan_to_num(map_of(whole, 0, 1, "self"))[first:last, left:right]
     monkeypatch.setattr("attnwidget.capture.maps.tiles._CELLS_AT_ONCE", cells)
     for attention in (whole, long):
-        links = attention.top_links(0, 1, 5, within=within)
+        links = links_of(attention, 0, 1, 5, within=within)
         weights = np.sort(part, axis=None)[::-1][:5]
         np.testing.assert_allclose([weight for _, _, weight in links], weights, atol=1e-6)
         assert all(first <= query < last and left <= key < right for query, key, _ in links)
@@ -158,10 +164,10 @@ def test_links_of_tokens_to_themselves_can_be_left_out(
     monkeypatch.setattr("attnwidget.capture.maps.tiles._DIAGONAL", 64)
     for attention in (whole, long):
         before = attention.weights(0, 1) if attention is whole else None
-        links = attention.top_links(0, 1, 30, diagonal=False)
+        links = links_of(attention, 0, 1, 30, diagonal=False)
         np.testing.assert_allclose([weight for _, _, weight in links], strongest, atol=1e-6)
         assert all(query != key for query, key, _ in links)
-        assert attention.top_links(0, 1, 30) != links
+        assert links_of(attention, 0, 1, 30) != links
         if before is not None:
             np.testing.assert_array_equal(attention.weights(0, 1), before)
 

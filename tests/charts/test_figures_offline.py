@@ -142,3 +142,21 @@ def test_a_token_that_no_markup_can_hold_ends_neither_the_figure_nor_the_process
     figure.save(tmp_path / "two.svg")
     assert "a\ufffdb" in (tmp_path / "two.svg").read_text("utf-8")
     assert "image/png" in figure._repr_mimebundle_()[0]
+
+
+def test_the_palette_of_a_picture_keeps_rare_colors() -> None:
+    # Few pixels of a scale of two hues, next to much text: the figures of changes are like this.
+    n = 300
+    scale = alt.Scale(domain=[-1, 0, 1], range=["#8c3305", "#e8e8e8", "#104a98"], interpolate="rgb")
+    values = [{"x": i, "value": 2 * i / (n - 1) - 1, "name": f"head {i}"} for i in range(n)]
+    base = alt.Chart(alt.Data(values=values)).encode(x=alt.X("x:O", axis=None))
+    cells = base.mark_rect().encode(alt.Color("value:Q", scale=scale))
+    names = base.mark_text(angle=90, dy=30).encode(text="name:N")
+    picture = offline(alt.layer(cells, names).properties(width=900, height=40))
+    data, _ = picture._repr_mimebundle_()
+    small = Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("RGB")
+    file = io.BytesIO()
+    picture.save(file, "png")
+    exact = Image.open(file).convert("RGB")
+    assert small.size == exact.size
+    assert np.abs(np.asarray(small, int) - np.asarray(exact, int)).max() <= 16

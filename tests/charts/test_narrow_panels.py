@@ -67,3 +67,27 @@ def test_panels_that_do_not_fit_stand_in_the_next_row(draw) -> None:
         assert picture.width <= width
         rows.append(len(chart["vconcat"]))
     assert rows == sorted(rows, reverse=True) and rows[0] > rows[-1]
+
+
+def test_names_of_close_reference_lines_share_a_text() -> None:
+    row = {"layer": 0, "series": "probe", "measure": "UAS", "value": 0.6, "low": 0.5, "high": 0.7}
+    reference = {"random": 0.1, "offset 1": 0.3441, "right-branching": 0.3444}
+    chart = score_panels(pd.DataFrame([row]), title="Trees", reference={"UAS": reference})
+    spec = chart.to_dict()
+    (panel,) = spec["vconcat"][0]["hconcat"]
+    (text,) = (part for part in panel["layer"] if part["mark"]["type"] == "text")
+    assert text["mark"]["lineBreak"] == "\n"
+    names = {row["name"]: row["value"] for row in spec["datasets"][text["data"]["name"]]}
+    assert names == {
+        "right-branching 0.34\noffset 1 0.34": pytest.approx(0.34425),
+        "random 0.10": 0.1,
+    }
+    svg = vl_convert.vegalite_to_svg(spec)
+    assert all(f">{name} " in svg for name in reference)
+
+
+def test_one_panel_takes_the_width_of_the_figure() -> None:
+    row = {"layer": 0, "series": "probe", "measure": "UAS", "value": 0.6, "low": 0.5, "high": 0.7}
+    chart = score_panels(pd.DataFrame([row]), title="Trees", width=640)
+    (panel,) = chart.to_dict()["vconcat"][0]["hconcat"]
+    assert panel["width"] > 500

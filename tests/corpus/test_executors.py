@@ -42,6 +42,7 @@ from attnwidget.metrics import (
 )
 from attnwidget.probes import train_pair_probe
 from attnwidget.probes.features import extract_features
+from attnwidget.results import HeadResult
 from attnwidget.text.mentions import Document
 from attnwidget.words import (
     probe_coreference,
@@ -148,7 +149,10 @@ def same_arrays(first: Any, second: Any) -> None:
             np.testing.assert_array_equal(other, values, name)
         elif isinstance(values, dict):
             for key, own in values.items():
-                np.testing.assert_array_equal(other[key], own, f"{name} {key}")
+                if isinstance(own, HeadResult):
+                    same_arrays(own, other[key])
+                else:
+                    np.testing.assert_array_equal(other[key], own, f"{name} {key}")
 
 
 # --- the same bits ---

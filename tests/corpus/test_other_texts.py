@@ -121,15 +121,25 @@ def test_the_script_writes_numbers_and_no_text(
     assert len(studies["relations"]["texts"]) == 8 * 6
 
 
+def assert_same_counts(found: Any, stored: Any) -> None:
+    """Words whose two best candidates nearly tie may change with the rounding of a processor."""
+    assert found.keys() == stored.keys()
+    for name, value in stored.items():
+        if name == "correct":
+            np.testing.assert_allclose(found[name], value, atol=3, err_msg=name)
+        else:
+            assert found[name] == value, name
+
+
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_stored_numbers_are_measured_again(model: AttentionModel, data: Path) -> None:
     ewt = load_treebank(data / "ewt" / "en_ewt-ud-dev.conllu.gz")
     gum = load_coreference(data / "gum" / "en_gum-ccby.conllu.gz")
     (stored,) = json.loads(STORED.read_text("utf-8")).values()
-    assert measure_other_texts.relations(model, ewt) == stored["relations"]
+    assert_same_counts(measure_other_texts.relations(model, ewt), stored["relations"])
     found = measure_other_texts.mentions(model, gum)
-    assert measure_other_texts.coreference(found) == stored["coreference"]
+    assert_same_counts(measure_other_texts.coreference(found), stored["coreference"])
     assert measure_other_texts.pronouns(found) == stored["pronouns"]
 
 

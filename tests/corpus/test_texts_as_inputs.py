@@ -127,7 +127,14 @@ INPUTS = {
     "pairs",
 }
 #: Calls with such an argument that are no studies of segments.
-OTHERS = {"make_segments", "monotonicity_scores", "relation_panels", "save_page"}
+OTHERS = {
+    "knockout",
+    "make_segments",
+    "monotonicity_scores",
+    "probe_alignment",
+    "relation_panels",
+    "save_page",
+}
 
 
 def test_every_public_study_is_walked() -> None:

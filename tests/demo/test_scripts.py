@@ -43,9 +43,12 @@ def test_all_programs_are_found() -> None:
         "evaluate",
         "finetune",
         "make_atlas",
+        "measure_dependency_probes",
         "measure_other_texts",
         "patterns_cnn",
         "train",
         "train_induction",
         "train_shapes",
+        "train_translation",
+        "train_trees",
     ]

@@ -140,6 +140,17 @@ def rgb(data: bytes) -> NDArray[np.uint8]:
         return np.asarray(picture.convert("RGB"))
 
 
+def test_dpi_sets_the_resolution_of_a_png(tmp_path: Path) -> None:
+    path = save(tmp_path, "figure.png", width=320, dpi=300)
+    with Image.open(path) as picture:
+        assert picture.width == 1000
+        assert picture.info["dpi"] == pytest.approx((300, 300), abs=0.1)
+    with pytest.raises(ValueError, match=naming("scale", "dpi")):
+        save(tmp_path, "figure.png", scale=2, dpi=300)
+    with pytest.raises(ValueError, match=naming("dpi", "0")):
+        save(tmp_path, "figure.png", dpi=0)
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "scale"), [(None, 2), (401, 1), (640, 1.5)])
 @pytest.mark.parametrize("kind", ["grid", "matrix", "large matrix", "difference"])

@@ -117,7 +117,7 @@ def test_one_alone_and_many_columns(three: list[Any]) -> None:
     [
         ([], {}, ValueError, ("no figure", "join_figures")),
         (["view"], {}, TypeError, ("join_figures", "str")),
-        ([alt.Chart()], {}, TypeError, ("Chart", "alt.hconcat")),
+        ([alt.Chart()], {}, TypeError, ("Chart", "chart.save(path)")),
         (None, {"columns": 0}, ValueError, ("columns", "0")),
         (None, {"columns": 1.5}, ValueError, ("columns", "1.5")),
         (None, {"labels": "A"}, TypeError, ("labels", "'A'")),

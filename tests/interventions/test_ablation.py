@@ -477,3 +477,32 @@ def test_models_that_do_not_answer() -> None:
     with pytest.raises(ValueError, match=naming("scoring='loss'", "segments")):
         run(genres, [Segment(("the", "cat"))], scoring="loss")
     assert run(genres, [Segment(("the", "cat"))], scoring="kl", heads=HEADS).head_scores[5, 8] > 0
+
+
+def test_the_histogram_has_the_changes_of_all_heads_and_layers() -> None:
+    model = load_model("attnwidget/genre", device="cpu")
+    found = run(model, GENRES, scoring="accuracy", heads=HEADS)
+    spec = found.histogram().to_dict()
+    (panel,) = spec["vconcat"]
+    dots = next(part for part in panel["layer"] if part["mark"]["type"] == "point")
+    rows = spec["datasets"][dots["data"]["name"]]
+    changes = {row["name"]: row["value"] for row in rows}
+    expected = {
+        f"L{layer} H{head}": 100 * found.of_heads.difference[layer, head] for layer, head in HEADS
+    }
+    assert changes == pytest.approx(expected)
+    assert "in points" in panel["layer"][-1]["encoding"]["x"]["title"]
+    subtitle = " ".join(spec["title"]["subtitle"])
+    assert "of 3 heads" in subtitle and "layers" not in subtitle
+    layers = run(model, GENRES, scoring="loss", heads="layers")
+    spec = layers.histogram().to_dict()
+    (panel,) = spec["vconcat"]
+    bars = spec["datasets"][panel["layer"][0]["data"]["name"]]
+    sides = {row["layer"]: row["side"] for row in bars}
+    # A larger loss is worse.
+    assert sides == {
+        layer: "worse" if change > 0 else "better"
+        for layer, change in enumerate(layers.of_layers.difference)
+    }
+    with pytest.raises(ValueError, match=naming("divergence", "accuracy")):
+        run(model, GENRES, scoring="kl", heads=HEADS).histogram()

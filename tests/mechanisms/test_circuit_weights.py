@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from transformers import AutoModelForCausalLM, JambaConfig, ModernBertConfig, ModernBertForMaskedLM
+from transformers import (
+    AutoModelForCausalLM,
+    JambaConfig,
+    LlamaConfig,
+    LlamaForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
+)
 
 from attnwidget import AttentionModel, Head, load_model
 from attnwidget.mechanisms.circuit_weights import CircuitWeights, HeadCircuits
@@ -19,6 +26,7 @@ from attnwidget.mechanisms.module_calls import first_tensor, recorded_calls
 from attnwidget.mechanisms.token_vectors import TokenVectors
 from fixtures import zoo
 from fixtures.mechanism_models import tiered
+from fixtures.vocabularies import byte_level
 from refusals import naming
 
 PRE_NORM = ["gpt2", "gpt-neox", "llama", "qwen3", "gemma", "gemma2", "gpt-oss", "opt", "bloom"]
@@ -193,6 +201,24 @@ def test_an_encoder_with_norms_before_attention_composes_but_has_no_words() -> N
     assert np.isfinite(head_composition(encoder, 1, 0).key[0]).all()
     with pytest.raises(ValueError, match=naming("ModernBertForMaskedLM", "writes")):
         head_vocabulary(encoder, 1, 0, words=[5])
+
+
+def test_the_chart_tells_entries_with_the_same_readable_text_apart() -> None:
+    tokenizer = byte_level()
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+    )
+    model = load_model(LlamaForCausalLM(config), tokenizer, device="cpu")
+    found = head_vocabulary(model, 1, 0, words=["cat"], top=len(tokenizer) // 2)
+    assert list(found.to_frame()["answer"]).count("cat") == 2
+    (rows,) = found.chart().to_dict()["datasets"].values()
+    answers = [row["answer"] for row in rows]
+    assert {"cat", "Ġcat"} <= set(answers)
+    assert len(set(answers)) == len(tokenizer)
 
 
 def test_encoder_decoders_and_disabled_heads_are_refused(

@@ -20,6 +20,7 @@ PAPERS = [
     "Clark et al. 2019",
     "Kovaleva et al. 2019",
     "Kobayashi et al. 2020",
+    "Hewitt and Manning 2019",
     "Olsson et al. 2022",
     "",
 ]
@@ -64,18 +65,43 @@ def test_what_a_model_does_not_allow_has_a_reason(full: PaperReport) -> None:
         full["induction"]
     with pytest.raises(KeyError, match=naming("clases", "classes")):
         full["clases"]
-    assert repr(full).endswith("; without induction)")
+    assert repr(full).endswith("; without alignment, induction)")
 
 
 def test_a_causal_model_has_a_report_too() -> None:
     induction = load_model("attnwidget/induction")
     found = report(induction, TEXTS, treebank=(), documents=(), progress=False)
     missing = {entry.study: entry.reason for entry in found.entries if entry.result is None}
-    assert missing.keys() == {"relations", "coreference", "comparison", "names"}
+    assert missing.keys() == {
+        "relations",
+        "coreference",
+        "links",
+        "comparison",
+        "features",
+        "alignment",
+        "trees",
+        "names",
+    }
+    assert "load_treebank" in missing["links"] and "tuned=" in missing["features"]
+    assert "load_alignments" in missing["alignment"]
+    assert "train_structural_probe" in missing["trees"]
     assert "load_treebank" in missing["relations"]
     assert "load_coreference" in missing["coreference"]
     assert "tuned=" in missing["comparison"] and "atlas=" in missing["names"]
     assert found["induction"].finding.startswith("L")
+
+
+def test_trees_are_scored_with_the_bundled_probe(full: PaperReport) -> None:
+    score = full["trees"]
+    assert score.n_sentences == len(demo_treebank()) and score.uuas > 0.7
+    assert full["trees"].finding.startswith("L2 has 73 % of the edges of the trees, more than")
+
+
+def test_a_model_that_translates_has_its_alignment() -> None:
+    translation = load_model("attnwidget/translation")
+    found = report(translation, ["the old dog sees a cat"] * 3, (), (), progress=False)
+    assert found["alignment"].n_pairs == 100
+    assert found["alignment"].finding.startswith("L1 aligns words best, from the row that writes")
 
 
 def test_the_page_has_every_finding_and_fetches_nothing(full: PaperReport, tmp_path: Path) -> None:

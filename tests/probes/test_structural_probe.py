@@ -281,7 +281,7 @@ def test_the_result_has_every_rank_layer_and_baseline(probe: StructuralProbe) ->
 def test_charts_by_layer_and_by_rank(probe: StructuralProbe) -> None:
     by_rank = probe.chart().to_dict()
     by_layer = probe.chart("layer", rank=3).to_dict()
-    assert "'rank'" in str(by_rank) and "untrained" not in str(by_rank)
+    assert "rank (logarithmic)" in str(by_rank) and "untrained" not in str(by_rank)
     assert "untrained" not in str(by_layer), "which has the largest rank alone"
     assert "untrained" in str(probe.chart("layer").to_dict()) and "rank 3" in str(by_layer)
     assert str(by_layer).count("chain 0.") == 4

@@ -64,6 +64,7 @@ BELOW = {
     "comparison": {
         "text",
         "kernels",
+        "model_facts",
         "inputs",
         "capture",
         "charts",
@@ -123,6 +124,7 @@ BELOW = {
         "metrics",
         "words",
         "comparison",
+        "probes",
         "behaviors",
     },
     "widgets": {

@@ -27,7 +27,7 @@ from attnwidget import (
 )
 from attnwidget.behaviors import head_examples
 from attnwidget.demo import demo_atlas, drawn_shapes
-from attnwidget.interventions import patch_heads, patch_path
+from attnwidget.interventions import needed_links, patch_heads, patch_path
 from attnwidget.mechanisms import (
     attended_vocabulary,
     explain_link,
@@ -39,6 +39,7 @@ from attnwidget.mechanisms import (
     score_sources,
 )
 from attnwidget.metrics import attention_rollout
+from attnwidget.words import word_map_steps
 from fixtures import zoo
 from refusals import naming
 
@@ -55,9 +56,13 @@ NOT_NAMED = {
     "Mention",
     "Stack.head_name",
     "StructuralProbe.chart",
+    "StructuralProbe.edge_lengths",
+    "StructuralProbe.keep_maps",
     "StructuralProbe.predictions",
+    "StructuralProbe.score",
     "TokenRelevance.chart",
     "TokenRelevance.after_layer",
+    "link_panels",  # asked in tests/behaviors/test_link_panels.py: not every head has examples
     "word_times",  # asked in tests/words/test_speech.py: cross-attention
 }
 
@@ -100,6 +105,7 @@ def of_attention() -> dict[str, Callable[..., Any]]:
         "explain_link": lambda a, *h: explain_link(a, *h, 7, 2).dimensions,
         "score_sources": lambda a, *h: score_sources(a, *h, 7, 2).matrix,
         "head_writes": lambda a, *h: head_writes(a, *h, position=7).vectors,
+        "word_map_steps": lambda a, *h: word_map_steps(a, *h).word_map,
         "key_biplot": lambda a, *h: key_biplot(a, *h).queries,
     }
 
@@ -114,7 +120,18 @@ def of_lists(model: AttentionModel) -> dict[str, Callable[..., Any]]:
         with model.disabled(heads):
             return model.attend("The cat sat.").weights(2)
 
+    def cut(_: Attention, heads: Any) -> Any:
+        with model.scaled_links([(1, 0)], 0, heads):
+            return model.attend("The cat sat.").weights(2)
+
     return {
+        "Attention.scaled_links": lambda a, heads: a.scaled_links([(7, 2)], 0, heads).weights()[
+            ..., 2
+        ],
+        "AttentionModel.scaled_links": cut,
+        "needed_links": lambda a, heads: (
+            needed_links(a, position=7, heads=heads, shown=heads, n_random_links=0).need
+        ),
         "Attention.mean": lambda a, heads: a.mean(heads=heads).weights(),
         "Attention.max": lambda a, heads: a.max(heads=heads).weights(),
         "Attention.disabled": lambda a, heads: a.disabled(heads).weights(3),
@@ -153,8 +170,11 @@ def test_a_head_is_named_in_every_form(name: str, model: AttentionModel) -> None
         "Attention.mean",
         "Attention.max",
         "Attention.disabled",
+        "Attention.scaled_links",
         "AttentionModel.disabled",
+        "AttentionModel.scaled_links",
         "ablate",
+        "needed_links",
         "patch_heads",
         "HeadGrid",
     ],

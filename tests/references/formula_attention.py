@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from attnwidget import Attention
+from attnwidget import Attention, Head
 from attnwidget.capture.maps.stack_maps import StackMaps
 from attnwidget.text.tokens import Tokens
 
@@ -59,6 +59,7 @@ class FormulaAttention(Attention):
         self.intact = self
         self._small = small.stack_maps("self")
         self.stacks["self"] = replace(small.stacks["self"], query=tokens, key=tokens)
+        self.head_maps.top_links = self._links_of_head  # type: ignore[method-assign]
         self.asked = []
 
     is_long = True
@@ -103,18 +104,11 @@ class FormulaAttention(Attention):
     def rows(self, layer: int, head: int, query: Any, *, stack: str | None = None) -> Any:
         return np.nan_to_num(self.value(layer, head, query, np.arange(len(self.tokens))))
 
-    def top_links(
-        self,
-        layer: int,
-        head: int,
-        count: int = 20,
-        *,
-        stack: str | None = None,
-        within: tuple[int, int, int, int] | None = None,
-        diagonal: bool = True,
+    def _links_of_head(
+        self, of: Head, count: int, part: tuple[int, int, int, int], *, diagonal: bool = True
     ) -> list[tuple[int, int, float]]:
-        n = len(self.stacks["self"].key)
-        q0, q1, k0, k1 = within or (0, n, 0, n)
+        layer, head, _ = of
+        q0, q1, k0, k1 = part
         # The formula falls from the place `head` before each query on.
         q = np.concatenate([np.arange(q0, q1)] * 8 + [[NEEDLES[1]]])
         k = np.concatenate([np.arange(q0, q1) - head + d for d in range(-4, 4)] + [[NEEDLES[0]]])

@@ -125,7 +125,7 @@ def test_truth_values_name_no_heads_layers_and_tokens(
         lambda: logit_lens(attention, positions=[True]),
         lambda: model.disabled([(True, False)]).__enter__(),
         lambda: model.disabled(layers=[True]).__enter__(),
-        lambda: model.disabled([(0, 1)], edges=[(True, False)]).__enter__(),
+        lambda: model.scaled_links([(True, False)], 0).__enter__(),
         lambda: ablate(model, [(TEXT, "her")], scoring="loss", heads=[(True, 0)]),
     ]
     for call in calls:

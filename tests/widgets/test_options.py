@@ -210,6 +210,7 @@ def test_dir_of_a_model_lists_what_users_use() -> None:
         "processor",
         "random_parts",
         "replay",
+        "scaled_links",
         "source",
         "tokenizer",
     ]

@@ -12,6 +12,8 @@ import transformers
 
 from attnwidget import load_model
 from attnwidget.corpus.resume_from import resume_from
+from attnwidget.demo import demo_documents
+from attnwidget.text.antecedents import BASELINES
 from attnwidget.text.coreference import Document, load_coreference
 from attnwidget.words.coreference import probe_coreference
 from attnwidget.words.coreference_results import AMONG, KINDS, CoreferenceAccuracies
@@ -259,3 +261,21 @@ def test_gum(model: Any, data: Path) -> None:
     documents = load_coreference(data / "gum" / "en_gum-ccby.conllu.gz")[:4]
     result = probe_coreference(model, documents, progress=False)
     assert check_choices(model, result) > 0.99 * result.chosen.size
+
+
+def test_the_table_of_the_paper_has_all_kinds_and_their_counts() -> None:
+    model = load_model()
+    documents = demo_documents()
+    first, second = (
+        probe_coreference(model, documents[part::2], progress=False) for part in (0, 1)
+    )
+    table = second.paper_table(choose=first)
+    assert table.columns.tolist()[:4] == ["All", "Pronoun", "Proper", "Nominal"]
+    assert table.columns.tolist()[4:] == [f"{kind} on GUM" for kind in table.columns[:4]]
+    head = first.best_head()
+    assert table.index.tolist() == [*BASELINES, f"head {head}", "mentions"]
+    assert table.loc["mentions"].tolist()[:4] == [str(count) for count in second.counts]
+    shares = second.table(choose=first)
+    assert table.loc[f"head {head}", "All"] == f"{100 * shares.loc[f'head {head}', 'all']:.0f}"
+    assert table["Proper"].tolist() == ["–", "–", "–", "–", "0"]
+    assert table.attrs["note"] == "head chosen on other documents"

@@ -111,9 +111,21 @@ def test_link_result(model: Any) -> None:
         "Theme (2)",
         "Theme, moved (1)",
     ]
-    scales = [p["encoding"]["color"]["scale"]["domain"] for p in panels]
+    cells = [panel["layer"][0] for panel in panels]
+    scales = [layer["encoding"]["color"]["scale"]["domain"] for layer in cells]
     assert scales[0] == scales[1] and scales[2] == scales[3]
     assert scales[2][-1] == max(found.weights[2].max(), found.moved[2].max())
+    heads = found.most_excess("Theme")
+    assert [found.excess[2][h.layer, h.head] for h in heads] == sorted(
+        found.excess[2].ravel(), reverse=True
+    )[:2]
+    spec = found.chart(limit=2).to_dict()
+    panel = spec["vconcat"][1]["hconcat"][0]
+    dots = spec["datasets"][panel["layer"][1]["data"]["name"]]
+    assert {(dot["layer"], dot["head"]) for dot in dots} == {(h.layer, h.head) for h in heads}
+    title = found.chart(limit=2).to_dict()["title"]
+    assert f"Theme: {heads[0]} " in " ".join(title["subtitle"])
+    assert found.finding.startswith(f"{heads[0]} ") and "Theme" in found.finding
 
 
 def test_without_the_control_heads_are_ranked_by_weight(model: Any) -> None:

@@ -247,3 +247,33 @@ def test_negative_offsets_can_name_the_root() -> None:
     assert found.baseline.tolist() == [1, 1]
     assert found.baseline_offset.tolist() == [-1, -1]
     assert not found.correct.any()
+
+
+def test_special_tokens_as_answers_are_wrong(model: AttentionModel) -> None:
+    found = probe_relations(model, SENTENCES, special_tokens=True, possessive=None, progress=False)
+    without = probe_relations(model, SENTENCES, possessive=None, progress=False)
+    right = np.zeros(found.correct.shape[:3], int)
+    for sentence in SENTENCES:
+        attention = model.attend(list(sentence.words))
+        axis = attention.stacks["self"].query
+        owners = [word for word in axis.words if word is not None]
+        is_text = [word is not None for word in axis.words]
+        first, last = is_text.index(True), len(is_text) - is_text[::-1].index(True)
+        words = list(dict.fromkeys(owners))
+        groups = [list(range(first))] if first else []
+        groups += [[i for i, own in enumerate(axis.words) if own == word] for word in words]
+        groups += [list(range(last, len(is_text)))] if last < len(is_text) else []
+        offset = 1 if first else 0
+        for layer, head in np.ndindex(attention.weights().shape[:2]):
+            weights = attention.weights(layer, head).astype("f8")
+            between = reference.word_map(weights, groups, "words")
+            np.fill_diagonal(between, 0)
+            for word, governor in enumerate(sentence.governors):
+                row, column = between[word + offset], between[:, word + offset]
+                for direction, values in enumerate((row, column)):
+                    predicted = int(np.argmax(values)) - offset
+                    right[layer, head, direction] += governor > 0 and predicted == governor - 1
+    assert found.special_tokens and found.other_texts is None
+    np.testing.assert_array_equal(found.correct[..., 0], right)
+    np.testing.assert_array_equal(found.baseline_correct, without.baseline_correct)
+    assert (found.correct <= without.correct).all()

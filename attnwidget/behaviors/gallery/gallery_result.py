@@ -40,6 +40,8 @@ class HeadPanel:
         offset: Fixed offset of the baseline in words; None = another baseline.
         n_words: Number of words behind the accuracy.
         scored_on: Texts behind the accuracy, for the subtitle.
+        partners: Words at the other end of the chosen links, for each text. Only links between the
+            chosen words and their partners are red. None = all links of the chosen words.
 
     Example:
         >>> from attnwidget import load_model
@@ -59,6 +61,7 @@ class HeadPanel:
     offset: int | None = None
     n_words: int | None = None
     scored_on: str = ""
+    partners: Sequence[TokenName | Iterable[TokenName]] | None = None
 
     @property
     def label(self) -> str:
@@ -86,6 +89,8 @@ class GalleryText:
         chosen: Positions of the chosen words on their side.
         weights: Weights between words, float32 [Q, K].
         least: Smallest weight of a drawn link for each attending word, float64 [Q].
+        chosen_partners: Positions of the words at the other end of the chosen links; None = the
+            chosen words have no chosen partners.
     """
 
     queries: tuple[str, ...]
@@ -95,12 +100,23 @@ class GalleryText:
     chosen: tuple[int, ...]
     weights: NDArray[np.float32]
     least: NDArray[np.float64]
+    chosen_partners: tuple[int, ...] | None = None
+
+    def is_chosen(self, query: int, key: int, side: Side) -> bool:
+        """Return whether a link belongs to the chosen words and their partners."""
+        word, partner = (query, key) if side == "query" else (key, query)
+        return word in self.chosen and (
+            self.chosen_partners is None or partner in self.chosen_partners
+        )
 
     def partners(self, side: Side) -> set[int]:
-        """Return, for each chosen word, the word with the largest weight, if its link is drawn.
+        """Return the chosen partners.
 
-        Special tokens are no partners.
+        Without chosen partners, this is the word with the largest weight for each chosen word, if
+        its link is drawn. Special tokens are then no partners.
         """
+        if self.chosen_partners is not None:
+            return set(self.chosen_partners)
         weights = np.where(self.weights >= self.least[:, None], self.weights, 0)
         weights = np.where(np.array(self.special_keys), 0, weights)
         weights = np.where(np.array(self.special_queries)[:, None], 0, weights)
@@ -159,7 +175,7 @@ class HeadGallery(Result):
         ):
             for number, text in enumerate(texts):
                 for query, key in np.argwhere(text.weights >= text.least[:, None]).tolist():
-                    kind = "chosen" if (query if side == "query" else key) in text.chosen else ""
+                    kind = "chosen" if text.is_chosen(query, key, side) else ""
                     if text.special_queries[query] or text.special_keys[key]:
                         kind = "special"
                     rows.append(
@@ -212,7 +228,7 @@ class HeadGallery(Result):
             self.model_name,
             f"a line is as thick as its weight; links below {least} or {TIMES_EVEN} times the even "
             "share are left out",
-            "red: the chosen words, their links, and the word with their largest weight",
+            self._red,
             "gray: links of special tokens",
             *(f"accuracy on {texts}" for texts in self.scored_on),
         ]
@@ -220,6 +236,13 @@ class HeadGallery(Result):
         return gallery_lines(
             self._words(), links, headings, title=f"{title}\n{'; '.join(parts)}", width=width
         )
+
+    @property
+    def _red(self) -> str:
+        """Meaning of the red words and lines."""
+        if any(text.chosen_partners is not None for texts in self.texts for text in texts):
+            return "red: the chosen links and their words"
+        return "red: the chosen words, their links, and the word with their largest weight"
 
     def _words(self) -> pd.DataFrame:
         import pandas as pd

@@ -20,6 +20,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.place_of_token import TokenName, listed_tokens, place_of_token
+from attnwidget.text.tokens import Tokens
 
 MOST_WORDS = 60
 """Largest number of words in a text, as in a `HeadView` with lines."""
@@ -76,12 +77,20 @@ def head_gallery(panels: Iterable[HeadPanel], *, min_weight: float = 0.03) -> He
                 f"{panel.head}: words has one entry for each text, got {len(words)} for "
                 f"{len(attentions)} texts: HeadPanel(head, [attention], [['his', 'he']])"
             )
+        partners = [None] * len(attentions) if panel.partners is None else list(panel.partners)
+        if len(partners) != len(attentions):
+            raise ValueError(
+                f"{panel.head}: partners has one entry for each text, got {len(partners)} for "
+                f"{len(attentions)} texts"
+            )
         head = attentions[0].head(panel.head)
         heads.append(head)
         texts.append(
             tuple(
-                _text(attention, head, chosen, panel.side, min_weight)
-                for attention, chosen in zip(attentions, words, strict=True)
+                _text(attention, head, chosen, chosen_partners, panel.side, min_weight)
+                for attention, chosen, chosen_partners in zip(
+                    attentions, words, partners, strict=True
+                )
             )
         )
     models = dict.fromkeys(one.model_name for panel in listed for one in panel.attentions)
@@ -106,6 +115,7 @@ def _text(
     attention: Attention,
     head: Head,
     chosen: TokenName | Iterable[TokenName],
+    partners: TokenName | Iterable[TokenName] | None,
     side: Side,
     min_weight: float,
 ) -> GalleryText:
@@ -121,13 +131,21 @@ def _text(
     weights = attention.words.weights(layer, number, stack=stack)
     visible = attention.words.visible(layer, number, stack=stack)
     n_visible = len(axes.key) if visible is None else np.maximum(1, visible.sum(-1))
-    positions = [place_of_token(side, name, axis, "the text") for name in listed_tokens(chosen)[0]]
+    other_side: Side = "key" if side == "query" else "query"
+    other_axis = axes.key if side == "query" else axes.query
     return GalleryText(
         axes.query.text,
         axes.key.text,
         tuple(map(bool, axes.query.special)),
         tuple(map(bool, axes.key.special)),
-        tuple(dict.fromkeys(positions)),
+        _positions(side, chosen, axis),
         weights,
         np.maximum(np.full(len(weights), TIMES_EVEN / n_visible), min_weight),
+        None if partners is None else _positions(other_side, partners, other_axis),
     )
+
+
+def _positions(side: Side, words: TokenName | Iterable[TokenName], axis: Tokens) -> tuple[int, ...]:
+    """Return the positions of words on an axis, each once."""
+    names = listed_tokens(words)[0]
+    return tuple(dict.fromkeys(place_of_token(side, name, axis, "the text") for name in names))

@@ -1,4 +1,4 @@
-"""Cross-attention heads that align target tokens with source tokens."""
+"""Cross-attention heads that follow the order of the source."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MonotonicityScores(HeadResult):
 
     figure = HeadHeatMap(
         "_excess",
-        "Alignment of cross-attention",
+        "Monotonicity of cross-attention",
         "score - control",
         "{self.model_name}; control: the target of another pair; {self._inputs}; "
         "dots: above the control",
@@ -98,7 +98,11 @@ def monotonicity_scores(
     *,
     progress: bool = True,
 ) -> MonotonicityScores:
-    """Score every cross-attention head of an encoder-decoder for alignment with the source.
+    """Score how well every cross-attention head of an encoder-decoder follows the source's order.
+
+    Monotonicity is no alignment of words: a head may align the words of two languages with
+    different word orders and have a small score. `attnwidget.words.probe_alignment` measures the
+    alignment of words, with gold links.
 
     The score is the monotonicity of a map: Spearman's rank correlation between the position of a
     target token and the mean position of the source tokens that it attends to. Attention to
@@ -106,8 +110,7 @@ def monotonicity_scores(
     head that moves forward in every text keeps its score, but a head that finds the counterparts of
     words loses its score. The test is Student's t over pairs, for score minus control.
 
-    The score suits languages of similar word order, and speech. For a language pair with different
-    word order, alignment heads have small scores.
+    The score suits languages of similar word order, and speech.
 
     Args:
         model: Encoder-decoder with a tokenizer, such as a model for translation or summaries.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import numpy as np
 
@@ -129,11 +129,22 @@ class Predictions(Result):
         """Probabilities of all answers, float32 [P, V]; each row sums to 1."""
         return np.exp(self.log_probabilities)
 
-    def probability(self, answer: str | int, question: int = 0) -> float:
+    @overload
+    def probability(self, answer: str | int, question: int = 0) -> float: ...
+
+    @overload
+    def probability(
+        self, answer: list[str] | list[int] | tuple[str | int, ...], question: int = 0
+    ) -> list[float]: ...
+
+    def probability(
+        self, answer: str | int | list[str] | list[int] | tuple[str | int, ...], question: int = 0
+    ) -> float | list[float]:
         """Return the probability of a class or vocabulary entry, by its spelling or id.
 
         Args:
-            answer: Spelling of the answer, as in the column "token" of `to_frame`, or its id.
+            answer: Spelling of the answer, as in the column "token" of `to_frame`, or its id; or a
+                list of answers, which returns a list.
             question: Index of the question.
 
         Raises:
@@ -143,6 +154,8 @@ class Predictions(Result):
             UserWarning: The entry continues a word, and another entry begins a word, such as "her"
                 and "Ġher".
         """
+        if isinstance(answer, (list, tuple)):
+            return [self.probability(one, question) for one in answer]
         if not 0 <= whole_number("question", question) < len(self.positions):
             n_questions = counted(len(self.positions), "question")
             raise ValueError(f"question {question}: there is {n_questions}, counted from 0")

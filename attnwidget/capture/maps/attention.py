@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,24 +32,35 @@ from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
+from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps
-from attnwidget.capture.maps.weights_frame import weights_frame
+from attnwidget.capture.maps.top_links import Part, check_part, top_links
+from attnwidget.capture.maps.weights_frame import frame_of_maps, weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import REFERRING, EditMethod
-from attnwidget.capture.tapping.head import Head, HeadName, listed_heads, takes_head
+from attnwidget.capture.tapping.head import (
+    Head,
+    HeadName,
+    listed_heads,
+    takes_head,
+)
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.inputs.token_axes import plain_axis
 from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
-from attnwidget.text.place_of_token import TokenName, listed_tokens, place_of_token
+from attnwidget.text.link_ends import LinkName
+from attnwidget.text.missing_names import MissingNames
+from attnwidget.text.option_names import names_options
+from attnwidget.text.place_of_token import TokenName
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
-from attnwidget.text.whole_number import whole_number, whole_numbers
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +97,7 @@ _WORDS_UNKNOWN = (
 NOT_READ_AGAIN = f"{NO_MODEL}: make one with load_model(...).attend(text), outside of such a block"
 
 
-class Attention:
+class Attention(MissingNames):
     """The attention of one input, in every layer and head of a model.
 
     Made by `AttentionModel.attend`, `Attention.from_queries_keys` or `Attention.from_weights`. An
@@ -107,13 +119,17 @@ class Attention:
 
     Attributes:
         model_name: Name of the model, or the name passed to `from_weights` or `from_queries_keys`.
-        edits: Heads that were off when the attention was read (`AttentionModel.disabled`); "" if
-            there were none.
+        edits: Heads that were off and links that were scaled when the attention was read
+            (`AttentionModel.disabled`, `AttentionModel.scaled_links`); "" if there were none.
         n_prompt: Number of prompt tokens if the model generated the rest, otherwise None.
         loss: Loss of the gradients; None without gradients.
         reading: Input, which the model can read again; None for weights or queries and keys from
             elsewhere, and for an attention read with heads off.
-        intact: Attention before `without` switched heads off; otherwise the attention itself.
+        intact: Attention before `disabled` switched heads off or `scaled_links` scaled links;
+            otherwise the attention itself.
+        disabled_heads: Heads that `disabled` switched off.
+        disabled_method: Replacement of their outputs; None for the default of the model.
+        link_edits: Links that `scaled_links` scaled.
         made_by: Python call that made the attention, or None if unknown.
         source_text: Text as it was passed to the model, or two texts joined by a space; "" if
             unknown.
@@ -128,6 +144,24 @@ class Attention:
         >>> attention.weights(layer=2, head=3).shape
         (6, 6)
     """
+
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "attentions": "weights(), or weights(layer, head)",
+            "entropy": "measure_attention(attention, ['entropy'])",
+            "heads": "n_heads, or to_frame() for all weights",
+            "heatmap": "HeadView(attention, 'L1 H3', mode='matrix')",
+            "layers": "n_layers, or weights(layer)",
+            "links": "top_links(layer, head)",
+            "plot": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
+            "save": "save_page(attention, 'page.html'), or pickle.dump(attention, file)",
+            "show": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
+            "strongest": "top_links(layer, head), or top_links(query='he', key='captain')",
+            "top_heads": "top_links(query='he', key='captain')",
+            "without": "disabled(heads)",
+            "without_heads": "disabled(heads)",
+        }
+    )
 
     def __init__(
         self,
@@ -173,6 +207,9 @@ class Attention:
         self.edits = edits
         self.reading = reading
         self.intact = self
+        self.disabled_heads: tuple[Head, ...] = ()
+        self.disabled_method: EditMethod | None = None
+        self.link_edits: tuple[LinkEdit, ...] = ()
         self.made_by: Call | None = None
         self.source_text = ""
         self.head_maps = HeadMaps(
@@ -338,6 +375,7 @@ class Attention:
             return False
         return True
 
+    @names_options()
     def weights(
         self,
         layer: int | HeadName | None = None,
@@ -545,8 +583,8 @@ class Attention:
     ) -> Attention:
         """Read the same input again with heads off; without any head, return `intact`.
 
-        Later layers see what the model computes without these heads. The last few edited attentions
-        are cached, so a repeated call costs nothing.
+        Later layers see what the model computes without these heads. Links that are scaled stay
+        scaled. The last few edited attentions are cached, so a repeated call costs nothing.
 
         Args:
             heads: Head or list of heads, each as (0, 3), "L0 H3" or a `Head`.
@@ -567,19 +605,85 @@ class Attention:
             'small BERT (in the package), without L0 H3 (uniform)'
         """
         disabled_heads = [self.head(head) for head in listed_heads(heads)]
-        if not disabled_heads:
-            return self.intact
-        if self.intact is not self:
-            return self.intact.disabled(disabled_heads, method)
-        if self.reading is None:
-            raise ValueError(NOT_READ_AGAIN)
         if method in REFERRING:
             raise ValueError(
                 f"method={method!r} needs another input: with model.disabled(heads, "
                 f"method={method!r}, reference=...): model.attend(text)"
             )
-        edited = self.reading.without(disabled_heads, method)
-        edited.intact = self
+        return self._read_with(tuple(disabled_heads), method, self.link_edits)
+
+    @in_plain_torch
+    def scaled_links(
+        self,
+        links: Iterable[LinkName],
+        factor: float,
+        heads: HeadName | Iterable[HeadName] | None = None,
+        *,
+        layers: Iterable[int | str] | str | None = None,
+        stack: str | None = None,
+        keeps_sum: bool = False,
+    ) -> Attention:
+        """Read the same input again with links cut, weakened or strengthened.
+
+        Words, roles of a chat, boxes and spans are looked up in the tokens of this attention. Heads
+        that are off stay off, and links that are scaled already stay scaled. `intact` undoes all.
+
+        Args:
+            links: Pairs (query, key), as in `AttentionModel.scaled_links`.
+            factor: Factor of the weights: 0 cuts the links, and a factor above 1 strengthens them.
+            heads: Head, layer name or list of these; None for the heads of `layers`, or all heads.
+            layers: Layers in whose heads the links are scaled, by number or name.
+            stack: Stack of the heads. Needed only if there are several.
+            keeps_sum: Whether a row keeps its sum in models with attention sinks.
+
+        Raises:
+            ValueError: A link, head, layer or stack does not exist, or the factor is negative;
+                otherwise as in `disabled`.
+            TypeError: An end of a link or the factor has another form.
+            RuntimeError: As in `disabled`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> attention = load_model().attend("The captain told his men that he left.")
+            >>> cut = attention.scaled_links([("he", "captain")], 0, "L1 H3")
+            >>> cut.model_name
+            'small BERT (in the package), he→captain cut in L1 H3'
+            >>> attention.rows("L1 H3", "he", "captain").round(2)
+            np.float32(0.57)
+            >>> cut.rows("L1 H3", "he", "captain")
+            np.float32(0.0)
+        """
+        intact = self.intact
+        if intact.reading is None:
+            raise ValueError(NOT_READ_AGAIN)
+        edit = intact.reading.model._link_edit(
+            links,
+            factor,
+            heads,
+            layers=layers,
+            stack=stack,
+            axes={name: (entry.query, entry.key) for name, entry in self.stacks.items()},
+            keeps_sum=keeps_sum,
+        )
+        return self._read_with(self.disabled_heads, self.disabled_method, (*self.link_edits, edit))
+
+    def _read_with(
+        self,
+        heads: tuple[Head, ...],
+        method: EditMethod | None,
+        link_edits: tuple[LinkEdit, ...],
+    ) -> Attention:
+        """Read the intact input with heads off and links scaled."""
+        intact = self.intact
+        if not heads and not link_edits:
+            return intact
+        if intact.reading is None:
+            raise ValueError(NOT_READ_AGAIN)
+        edited = intact.reading.without(heads, method, link_edits)
+        edited.intact = intact
+        edited.disabled_heads = heads
+        edited.disabled_method = method
+        edited.link_edits = link_edits
         return edited
 
     @overload
@@ -603,6 +707,7 @@ class Attention:
         stack: str | None = None,
     ) -> Float32Array: ...
 
+    @names_options()
     @takes_head
     def rows(
         self,
@@ -639,18 +744,10 @@ class Attention:
             >>> attention.rows("L2 H8", "the", "cat").round(2)
             np.float32(0.58)
         """
+        refuse_layer_name(layer)
         layer, head, name = self.head_maps.head_in(stack, layer, head)
-        tokens = self.stacks[name].query
-        queries, is_one = listed_tokens(query)
-        positions = [place_of_token("query", token, tokens, repr(name)) for token in queries]
-        columns: Any = ...
-        if key is not None:
-            key_tokens = self.stacks[name].key
-            keys, is_one_key = listed_tokens(key)
-            places = [place_of_token("key", token, key_tokens, repr(name)) for token in keys]
-            columns = places[0] if is_one_key else places
-        rows: Float32Array = self.head_maps.rows(name, layer, head, positions)[:, columns]
-        return rows[0] if is_one else rows
+        rows_of = partial(self.head_maps.rows, name, layer, head)
+        return named_rows(self.stacks[name], rows_of, query, key)
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
         """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).
@@ -737,8 +834,8 @@ class Attention:
         """
         layer, head, name = self.head_maps.head_in(stack, layer, head)
         axes = self.stacks[name]
-        _check_part("queries", queries, len(axes.query))
-        _check_part("keys", keys, len(axes.key))
+        check_part("queries", queries, len(axes.query))
+        check_part("keys", keys, len(axes.key))
         step = whole_number("step", step, 1, "token")
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             tile = self.head_maps.tiles[name].tile(layer, head, queries, keys, step)
@@ -751,64 +848,103 @@ class Attention:
         head: HeadName,
         top: int = 20,
         *,
+        query: TokenName | None = None,
+        key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
         diagonal: bool = True,
-    ) -> list[tuple[int, int, float]]: ...
+        hidden: str | Collection[str] = (),
+    ) -> pd.DataFrame: ...
 
     @overload
     def top_links(
         self,
-        layer: int,
-        head: int,
+        layer: int | str | None = None,
+        head: int | None = None,
         top: int = 20,
         *,
+        query: TokenName | None = None,
+        key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
         diagonal: bool = True,
-    ) -> list[tuple[int, int, float]]: ...
+        hidden: str | Collection[str] = (),
+    ) -> pd.DataFrame: ...
 
+    @names_options()
     @takes_head
     def top_links(
         self,
-        layer: int | HeadName,
-        head: int | None,
+        layer: int | HeadName | None = None,
+        head: int | None = None,
         top: int = 20,
         *,
+        query: TokenName | None = None,
+        key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
         diagonal: bool = True,
-    ) -> list[tuple[int, int, float]]:
-        """Return the strongest links of one head as (query, key, weight), strongest first.
+        hidden: str | Collection[str] = (),
+    ) -> pd.DataFrame:
+        """Return the strongest links of one head, a layer or all heads, strongest first.
+
+        With `query` and `key`, the table ranks the heads by the weight of one link. Columns: layer,
+        head, query, key, query_token, key_token, weight.
 
         Args:
             layer: Layer, or the name of a head in place of layer and head: "L2 H8", (2, 8) or a
-                `Head`.
-            head: Head; left out if `layer` is the name of a head.
+                `Head`; None for all layers.
+            head: Head; None for all heads of the layer, or if `layer` is the name of a head.
             top: Number of links.
+            query: Attending token by its number, a word that occurs once, or ("he", 2) for the
+                second "he"; None for all.
+            key: Attended token, in the forms of `query`; None for all.
             stack: Stack, needed only if there are several.
             within: Part of the map to search: (first query, query end, first key, key end), with
                 the ends excluded; None for the whole map.
             diagonal: Whether to include links from a token to itself.
+            hidden: Kinds of special tokens whose links are left out: "cls", "sep" or "first", or a
+                list of these.
 
         Raises:
-            ValueError: The layer, head, stack, queries or keys do not exist, or `top` is below 1.
+            ValueError: The layer, head, stack, queries, keys or kind of special tokens does not
+                exist, `top` is below 1, or `within` is passed together with `query` or `key`.
 
         Example:
             >>> from attnwidget import load_model
             >>> attention = load_model().attend("The cat sat on the mat.")
-            >>> [(query, key) for query, key, _ in attention.top_links(2, 1, 2)]
-            [(0, 0), (2, 0)]
+            >>> attention.top_links("L2 H1", 2)[["query", "key", "weight"]].round(2)
+               query  key  weight
+            0      0    0    0.99
+            1      2    0    0.87
+
+            The heads that look from "sat" to "cat":
+
+            >>> attention.top_links(query="sat", key="cat", top=2)[["layer", "head"]]
+               layer  head
+            0      0     2
+            1      5    11
         """
-        layer, head, name = self.head_maps.head_in(stack, layer, head)
-        axes = self.stacks[name]
-        part = (0, len(axes.query), 0, len(axes.key)) if within is None else within
-        _check_part("queries", part[:2], len(axes.query))
-        _check_part("keys", part[2:], len(axes.key))
-        top = whole_number("top", top, 1, "link")
-        with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
-            tiles = self.head_maps.tiles[name]
-            return tiles.top_links(layer, head, top, part, diagonal=diagonal)
+        maps = self.head_maps
+
+        def links_of_head(head: Head, count: int, part: Part) -> list[tuple[int, int, float]]:
+            return maps.top_links(head, count, part, diagonal=diagonal)
+
+        frame = top_links(
+            maps,
+            self.stacks,
+            links_of_head,
+            layer,
+            head,
+            top=top,
+            query=query,
+            key=key,
+            stack=stack,
+            within=within,
+            hidden=hidden,
+        )
+        frame.attrs["model"] = self.model_name
+        return frame
 
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
@@ -857,6 +993,7 @@ class Attention:
         """The same maps between words: `attention.words.weights(2, 8)`."""
         return WordAttention(self.head_maps)
 
+    @names_options()
     def mean(
         self,
         *,
@@ -905,6 +1042,7 @@ class Attention:
         """
         return self._combine("mean", heads, layers, each, stack)
 
+    @names_options()
     def max(
         self,
         *,
@@ -1140,6 +1278,7 @@ class Attention:
             layer_done()
         return axes.layers.spread(distances)
 
+    @names_options()
     def to_frame(
         self,
         layer: int | HeadName | None = None,
@@ -1181,11 +1320,7 @@ class Attention:
             frame = self._frame_of_stacks(stack)
         else:
             maps = self.head_maps.maps("weights", layer, head, stack)
-            is_layer = maps.ndim == 3
-            number, index, name = self.head_maps.head_in(stack, layer, 0 if is_layer else head)
-            heads = range(len(maps)) if is_layer else [index]
-            maps = maps.reshape(1, len(heads), *maps.shape[-2:])
-            frame = weights_frame([(self.stacks[name], maps)], layers=[number], heads=heads)
+            frame = frame_of_maps(self.head_maps, self.stacks, maps, layer, head, stack)
         frame.attrs["model"] = self.model_name
         if self.note:
             frame.attrs["note"] = self.note
@@ -1403,9 +1538,3 @@ def _given_axes(
     if key_tokens is None or isinstance(key_tokens, Tokens):
         return query, key_tokens
     return query, plain_axis(key_tokens)
-
-
-def _check_part(name: str, part: tuple[int, ...], count: int) -> None:
-    ends = whole_numbers(name, part)
-    if len(ends) != 2 or not 0 <= ends[0] < ends[1] <= count:
-        raise ValueError(f"{name} must be (from, to) among 0 to {count}, to excluded; got {part}")

@@ -99,6 +99,14 @@ class MapCache:
         computed: Float32Array = as_numpy(values)
         return computed
 
+    def top_links(
+        self, head: Head, count: int, part: tuple[int, int, int, int], *, diagonal: bool = True
+    ) -> list[tuple[int, int, float]]:
+        """Return (query, key, weight) of a head's strongest links in a part, strongest first."""
+        with self.lock.in_turn(), self.without_gradients():
+            tiles = self.tiles[head.stack]
+            return tiles.top_links(head.layer, head.head, count, part, diagonal=diagonal)
+
     def visible(self, stack: str, layer: int, head: int) -> NDArray[np.bool_] | None:
         """Return the keys that each query may see, bool [Q, K]; None for all keys."""
         visible = self.layers[stack][layer].seen(head)

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attnwidget.capture.model_lock import ModelLock
 from attnwidget.capture.tapping.edit_methods import EditMethod
-from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head import Head, HeadName
+from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.text.link_ends import LinkName
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 
@@ -49,7 +51,7 @@ class Reader(Protocol[A]):
 
     @property
     def edits(self) -> Edits:
-        """The edits of the enclosing `disabled` blocks."""
+        """The edits of the enclosing `disabled` and `scaled_links` blocks."""
 
     @property
     def default_method(self) -> EditMethod:
@@ -59,6 +61,27 @@ class Reader(Protocol[A]):
         self, heads: Sequence[Head], *, method: EditMethod | None
     ) -> AbstractContextManager[object]:
         """Switch heads off in the block, as in `AttentionModel.disabled`."""
+
+    def _link_edit(
+        self,
+        links: Iterable[LinkName],
+        factor: float,
+        heads: HeadName | Iterable[HeadName] | None,
+        *,
+        layers: Iterable[int | str] | str | None,
+        stack: str | None,
+        axes: Mapping[str, tuple[Tokens, Tokens]],
+        keeps_sum: bool,
+    ) -> LinkEdit:
+        """Return links of one input by position, with names looked up in its tokens."""
+
+    def _edited(
+        self,
+        heads: Sequence[Head],
+        method: EditMethod | None,
+        link_edits: Sequence[LinkEdit],
+    ) -> AbstractContextManager[object]:
+        """Return a block with heads off and with links of one input scaled."""
 
     def _predict_again(
         self, reading: Reading[A], *, at: Iterable[int] | None, top: int
@@ -94,7 +117,7 @@ class Reading(Generic[A]):
     _answered: LatestValues[tuple[tuple[int, ...] | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
-    _edited: LatestValues[tuple[tuple[Head, ...], EditMethod], A] = field(
+    _edited: LatestValues[tuple[tuple[Head, ...], EditMethod, tuple[LinkEdit, ...]], A] = field(
         default_factory=lambda: LatestValues(_KEPT), repr=False
     )
 
@@ -128,21 +151,31 @@ class Reading(Generic[A]):
         if self.weights is not None:
             self.weights.refuse_changed(self.model.hf_model)
 
-    def without(self, heads: Sequence[Head], method: EditMethod | None) -> A:
-        """Return the attention of this input with heads off; recent results are cached.
+    def without(
+        self,
+        heads: Sequence[Head],
+        method: EditMethod | None,
+        link_edits: Sequence[LinkEdit] = (),
+    ) -> A:
+        """Return the attention of this input under edits; recent results are cached.
+
+        Args:
+            heads: Heads that are off.
+            method: Replacement of their outputs; None uses the model's default.
+            link_edits: Links that are scaled.
 
         Raises:
             ValueError: A head does not exist, or the model does not allow the edit.
             RuntimeError: The model was closed, its weights have changed, or the call is in a block
-                of `disabled`.
+                of `disabled` or `scaled_links`.
         """
         self.refuse_changed()
         with self.model.lock.in_turn():
             method = method or self.model.default_method
-            key = tuple(sorted(heads)), method
+            key = tuple(sorted(heads)), method, tuple(link_edits)
             attention = self._edited.get(key)
             if attention is None:
-                with self.model.disabled(heads, method=method):
+                with self.model._edited(heads, method, link_edits):
                     attention = self._edited.add(key, self.model._read_again(self))
         return attention
 
@@ -170,17 +203,18 @@ class Reading(Generic[A]):
         heads: Sequence[Head] = (),
         method: EditMethod | None = None,
         *,
+        link_edits: Sequence[LinkEdit] = (),
         positions: Iterable[int] | None = None,
         top: int = 10,
     ) -> Predictions:
-        """Return the model's predictions for this input, with `heads` off.
+        """Return the model's predictions for this input under edits, as in `without`.
 
         Raises:
             TypeError, ValueError: As in `AttentionModel.predict` and `AttentionModel.disabled`.
             RuntimeError: As in `without`.
         """
         self.refuse_changed()
-        if not heads:
+        if not heads and not link_edits:
             return self.model._predict_again(self, at=positions, top=top)
-        with self.model.lock.in_turn(), self.model.disabled(heads, method=method):
+        with self.model.lock.in_turn(), self.model._edited(heads, method, link_edits):
             return self.model._predict_again(self, at=positions, top=top)

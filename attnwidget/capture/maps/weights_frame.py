@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
+    from attnwidget.capture.maps.head_maps import HeadMaps
     from attnwidget.capture.maps.stack_axes import Stack
+    from attnwidget.capture.tapping.head import HeadName
 
 
 def weights_frame(
@@ -44,3 +46,31 @@ def weights_frame(
     for column in ("stack", "query_token", "key_token"):
         table[column] = table[column].astype("category")
     return table
+
+
+def frame_of_maps(
+    head_maps: HeadMaps,
+    stacks: Mapping[str, Stack],
+    maps: np.ndarray[Any, Any],
+    layer: int | HeadName | None,
+    head: int | HeadName | None,
+    stack: str | None,
+) -> pd.DataFrame:
+    """Return the table of the maps of one head, of a layer or of a stack.
+
+    Args:
+        head_maps: Maps that resolve the names of heads.
+        stacks: Stacks with the tokens, or the words, of both axes.
+        maps: Weights [Q, K], [H, Q, K] or [L, H, Q, K].
+        layer: Layer, or the name of a head; None for all layers.
+        head: Head; None for all heads of the layer.
+        stack: Stack, needed only if there are several.
+    """
+    if maps.ndim == 4:
+        axes = stacks[head_maps.stack(stack).name]
+        return weights_frame([(axes, maps[list(axes.layers.numbers)])])
+    is_layer = maps.ndim == 3
+    number, index, name = head_maps.head_in(stack, layer, 0 if is_layer else head)
+    heads = range(len(maps)) if is_layer else [index]
+    maps = maps.reshape(1, len(heads), *maps.shape[-2:])
+    return weights_frame([(stacks[name], maps)], layers=[number], heads=heads)

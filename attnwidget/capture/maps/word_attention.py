@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.head_maps import HeadMaps
+from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
-from attnwidget.capture.tapping.head import HeadName, names_head
+from attnwidget.capture.maps.top_links import Part, largest_links, top_links
+from attnwidget.capture.maps.weights_frame import frame_of_maps
+from attnwidget.capture.tapping.head import Head, HeadName, names_head, takes_head
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
+from attnwidget.text.missing_names import MissingNames
+from attnwidget.text.option_names import names_options
 from attnwidget.text.place_of_token import TokenName
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-class WordAttention:
+
+class WordAttention(MissingNames):
     """The maps of an `Attention` between words: `attention.words`.
 
     A value to a word is the sum over the word's tokens, and a value from a word is the mean over
@@ -166,6 +176,148 @@ class WordAttention:
         """
         head_name = self.head_maps.head_in(stack, layer, head)
         return self._of(quantity, head_name.layer, head_name.head, head_name.stack)
+
+    @overload
+    def rows(
+        self,
+        head: HeadName,
+        query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
+        *,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @overload
+    def rows(
+        self,
+        layer: int,
+        head: int,
+        query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
+        *,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @names_options()
+    @takes_head
+    def rows(
+        self,
+        layer: int | HeadName,
+        head: int | None,
+        query: Any,
+        key: Any = None,
+        *,
+        stack: str | None = None,
+    ) -> Float32Array:
+        """Return rows of one head's map between words, in the forms of `Attention.rows`.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head.
+            head: Head; left out if `layer` is the name of a head.
+            query: Word by its number, its text if it occurs once, or ("he", 2) for the second
+                "he"; or a list of these.
+            key: Attended word or words, in the forms of `query`; None for all words.
+            stack: Stack, needed only if there are several.
+
+        Raises:
+            ValueError: The layer, head, stack, query or key does not exist.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> words = load_model().attend("The otters purred.").words
+            >>> words.rows("L2 H8", "the", "otters").round(2)
+            np.float32(0.71)
+        """
+        refuse_layer_name(layer)
+        named = self.head_maps.head_in(stack, layer, head)
+        maps = self._of("weights", named.layer, named.head, named.stack)
+        return named_rows(self.stacks[named.stack], maps.__getitem__, query, key)
+
+    @names_options()
+    @takes_head
+    def top_links(
+        self,
+        layer: int | HeadName | None = None,
+        head: int | None = None,
+        top: int = 20,
+        *,
+        query: TokenName | None = None,
+        key: TokenName | None = None,
+        stack: str | None = None,
+        within: tuple[int, int, int, int] | None = None,
+        diagonal: bool = True,
+        hidden: str | Collection[str] = (),
+    ) -> pd.DataFrame:
+        """Return the strongest links between words, as `Attention.top_links` does between tokens.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head; None for all layers.
+            head: Head; None for all heads of the layer, or if `layer` is the name of a head.
+            top: Number of links.
+            query: Attending word by its number, its text if it occurs once, or ("he", 2) for the
+                second "he"; None for all.
+            key: Attended word, in the forms of `query`; None for all.
+            stack: Stack, needed only if there are several.
+            within: Part of the map to search: (first query, query end, first key, key end), with
+                the ends excluded; None for the whole map.
+            diagonal: Whether to include links from a word to itself.
+            hidden: Kinds of special tokens whose links are left out: "cls", "sep" or "first", or a
+                list of these.
+
+        Raises:
+            ValueError: As in `Attention.top_links`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> words = load_model().attend("The otters purred.").words
+            >>> words.top_links("L2 H8", 1, hidden=["cls", "sep"])[["query_token", "key_token"]]
+              query_token key_token
+            0         the    otters
+        """
+
+        def links_of_head(head: Head, count: int, part: Part) -> list[tuple[int, int, float]]:
+            maps = self._of("weights", head.layer, head.head, head.stack)
+            return largest_links(maps, count, part, diagonal=diagonal)
+
+        return top_links(
+            self.head_maps,
+            self.stacks,
+            links_of_head,
+            layer,
+            head,
+            top=top,
+            query=query,
+            key=key,
+            stack=stack,
+            within=within,
+            hidden=hidden,
+        )
+
+    def to_frame(
+        self,
+        layer: int | HeadName | None = None,
+        head: int | HeadName | None = None,
+        *,
+        stack: str | None = None,
+    ) -> pd.DataFrame:
+        """Return a table with one row per word weight, with the columns of `Attention.to_frame`.
+
+        Args:
+            layer: Layer, or the name of a head in place of layer and head; None for all layers.
+            head: Head; None for all heads of the layer.
+            stack: Stack, needed only if there are several.
+
+        Raises:
+            ValueError: The layer, head or stack does not exist, or the maps do not fit the memory.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> words = load_model().attend("The otters purred.").words
+            >>> len(words.to_frame("L2 H8")), len(words.to_frame())
+            (36, 2592)
+        """
+        maps = self._of("weights", layer, head, stack)
+        return frame_of_maps(self.head_maps, self.stacks, maps, layer, head, stack)
 
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None

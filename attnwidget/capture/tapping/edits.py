@@ -1,62 +1,67 @@
-"""Edits: the replacements of head outputs, by head."""
+"""Edits: replaced head outputs and scaled links, by head."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from math import prod
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.link_factors import LinkFactors, LinkTexts
+from attnwidget.capture.tapping.pass_texts import Spell
 from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.text_positions import TextPositions
-from attnwidget.kernels.ablation import (
-    first_key_weights,
-    uniform_weights,
-    weights_without_edges,
-)
+from attnwidget.kernels.ablation import first_key_weights, uniform_weights
+from attnwidget.kernels.scaled_links import scaled_links
 from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 
 # Methods that name single tokens of an input.
-_OF_TOKENS = ("edges", "first", "patch")
+_OF_TOKENS = ("first", "patch")
+# Method of heads that keep their outputs, apart from scaled links.
+KEPT = "links"
 # Maximum number of heads with the same edit that a caption lists.
 _LISTED = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """The replacement of one head's output, before the output projection.
+    """The change of one head: another output before the output projection, or scaled links.
 
     Attributes:
-        method: One of METHODS, or "edges".
+        method: One of METHODS, or "links" if only links are scaled.
         said: Method in captions: "uniform", "mean over 24 tokens".
-        edges: Single weights that are removed, as (query, key) positions in the text.
         output: Replacement of every query's output, [Dv] ("mean"), or [Q, Dv] ("patch").
         queries: Queries whose output "patch" replaces; () for all.
+        links: Links whose weights are multiplied, after any replacement of the weights.
     """
 
     method: str
     said: str
-    edges: tuple[tuple[int, int], ...] = ()
     output: Tensor | None = None
     queries: tuple[int, ...] = ()
+    links: tuple[LinkFactors, ...] = ()
 
     def after(self, earlier: Change | None) -> Change:
-        """Return this change inside a block with an `earlier` change: only edges add up."""
-        if earlier is None or not (self.edges and earlier.edges):
+        """Return this change inside a block with an `earlier` change of the same head.
+
+        The inner block decides how the output is replaced, and links add up. A head that is off
+        stays off if an inner block only scales links.
+        """
+        if earlier is None:
             return self
-        return edge_change(tuple(dict.fromkeys((*earlier.edges, *self.edges))))
+        links = tuple(dict.fromkeys((*earlier.links, *self.links)))
+        return replace(earlier if self.method == KEPT else self, links=links)
 
 
-def edge_change(edges: tuple[tuple[int, int], ...]) -> Change:
-    """Return a change that removes single weights, as if their scores were minus infinity."""
-    edge_names = ", ".join(f"{query}→{key}" for query, key in edges[:_LISTED])
-    more = f" and {len(edges) - _LISTED} more" if len(edges) > _LISTED else ""
-    return Change("edges", f"edges {edge_names}{more}", edges=edges)
+def link_change(links: LinkFactors) -> Change:
+    """Return a change that only multiplies the weights of links."""
+    return Change(KEPT, "", links=(links,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +74,20 @@ class LayerChanges:
             or pictures of these inputs. None if unknown.
         is_cross: Whether keys and queries belong to different sequences.
         positions: Text positions of the tokens in the pass.
+        texts: Texts of the pass, in which links look up their words.
     """
 
     heads: Mapping[int, Change]
     n_inputs: int | None = None
     is_cross: bool = False
     positions: TextPositions = field(default_factory=TextPositions)
+    texts: LinkTexts = field(default_factory=LinkTexts)
+
+    def in_pass(
+        self, n_inputs: int | None, positions: TextPositions, texts: LinkTexts
+    ) -> LayerChanges:
+        """Return the changes for one pass, with the attributes of these names."""
+        return replace(self, n_inputs=n_inputs, positions=positions, texts=texts)
 
     @property
     def replaces_outputs(self) -> bool:
@@ -92,37 +105,77 @@ class LayerChanges:
             sink: Weight of the attention sink, [B, H, Q, 1]; None if the model has no sink.
 
         Raises:
-            ValueError: A head or edge does not exist, or a layer in blocks does not allow a change.
+            ValueError: A head or link does not exist, or a layer in blocks does not allow a change.
         """
         if self.n_inputs is not None and len(weights) > self.n_inputs:
             self._refuse_in_blocks()
-        rows = list(weights.unbind(1))
+        n_heads = weights.shape[1]
+        rows: dict[int, Tensor] = {}
         for head, change in self.heads.items():
-            index_among("head", head, len(rows), "this layer")
+            index_among("head", head, n_heads, "this layer")
             head_visible = (
                 visible if visible is None or visible.ndim < 4 else _of_head(visible, head)
             )
             if change.method == "uniform":
-                rows[head] = uniform_weights(rows[head], head_visible)
+                rows[head] = uniform_weights(weights[:, head], head_visible)
             elif change.method == "zero":
-                rows[head] = torch.zeros_like(rows[head])
+                rows[head] = torch.zeros_like(weights[:, head])
             elif change.method == "first":
-                rows[head] = first_key_weights(rows[head], head_visible)
-            elif change.method == "edges":
-                edges = self.positions.in_pass(
-                    change.edges, *rows[head].shape[-2:], is_cross=self.is_cross
+                rows[head] = first_key_weights(weights[:, head], head_visible)
+        if rows:
+            weights = torch.stack(
+                [rows.get(head, weights[:, head]) for head in range(n_heads)], dim=1
+            )
+        heads_by_links: dict[tuple[LinkFactors, ...], list[int]] = {}
+        for head, change in self.heads.items():
+            if change.links:
+                heads_by_links.setdefault(change.links, []).append(head)
+        for links, heads in heads_by_links.items():
+            weights = self._with_scaled_links(weights, links, sorted(heads), sink)
+        return weights
+
+    def _with_scaled_links(
+        self,
+        weights: Tensor,
+        links: tuple[LinkFactors, ...],
+        heads: list[int],
+        sink: Tensor | None,
+    ) -> Tensor:
+        """Return weights [B, H, Q, K] with the same links scaled in some heads."""
+        is_whole = len(heads) == weights.shape[1]
+        indices = torch.tensor(heads, dtype=torch.long, device=weights.device)
+        part = weights if is_whole else weights.index_select(1, indices)
+        if sink is not None and not is_whole:
+            sink = sink.index_select(1, indices)
+        n_inputs, _, n_query, n_key = weights.shape
+        for keeps_sum in (False, True):
+            factors = [
+                member.factors(
+                    (n_inputs, n_query, n_key),
+                    self.positions,
+                    self.texts,
+                    weights,
+                    is_cross=self.is_cross,
                 )
-                rows[head] = weights_without_edges(
-                    rows[head], edges, None if sink is None else sink[:, head]
-                )
-        return torch.stack(rows, 1)
+                for member in links
+                if member.keeps_sum == keeps_sum
+            ]
+            if not factors:
+                continue
+            product = prod(factors[1:], start=factors[0])
+            former = part
+            part = scaled_links(part, product[:, None], sink, keeps_sum=keeps_sum)
+            if sink is not None:
+                sink = sink + (former - part).sum(-1, keepdim=True).to(sink.dtype)
+        return part if is_whole else weights.index_copy(1, indices, part)
 
     def _refuse_in_blocks(self) -> None:
         """Refuse changes of single tokens, because blocks count tokens in another order."""
         for change in self.heads.values():
-            if change.method in _OF_TOKENS:
+            if change.method in _OF_TOKENS or change.links:
+                what = f"{change.method!r} names" if change.method in _OF_TOKENS else "links name"
                 raise ValueError(
-                    f"{change.method!r} names tokens, and this layer attends within windows, "
+                    f"{what} tokens, and this layer attends within windows, "
                     "tiles or streams, which have an order of their own: use 'uniform', 'zero' or "
                     "'mean'"
                 )
@@ -166,17 +219,20 @@ class LayerChanges:
 
 @dataclass(frozen=True, eq=False)
 class Edits:
-    """Replacements of head outputs in one model; empty in an intact model.
+    """Changes of heads in one model; empty in an intact model.
 
     Attributes:
         changes: Changes by head, in the order in which they were made.
         heads_of: Number of heads per layer, for each stack.
         stacks: Stack of each attention module.
+        spell: Function that returns the token axis of ids, for links between words; None if no
+            link names a word.
     """
 
     changes: Mapping[Head, Change] = field(default_factory=dict)
     heads_of: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     stacks: Mapping[nn.Module, str] = field(default_factory=dict)
+    spell: Spell | None = None
 
     def __bool__(self) -> bool:
         return bool(self.changes)
@@ -186,7 +242,7 @@ class Edits:
         changes = dict(self.changes)
         for head, change in inner.changes.items():
             changes[head] = change.after(changes.pop(head, None))
-        return Edits(changes, inner.heads_of, inner.stacks)
+        return Edits(changes, inner.heads_of, inner.stacks, inner.spell or self.spell)
 
     def of_layer(self, module: nn.Module, layer: int) -> LayerChanges | None:
         """Return the changes in an attention module, used as the layer of this index, or None."""
@@ -205,32 +261,61 @@ class Edits:
             return ""
         digest = blake2b(digest_size=16)
         for head, change in sorted(self.changes.items()):
-            digest.update(repr((*head, change.method, sorted(change.edges))).encode())
+            digest.update(repr((*head, change.method)).encode())
+            digest.update("".join(links.key for links in change.links).encode())
             digest.update(repr(change.queries).encode() if change.queries else b"")
             if change.output is not None:
                 values = change.output.detach().float().cpu().numpy()
                 digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
 
-    def __str__(self) -> str:
-        """Return the edits as a caption, "without L5 H8 (uniform)"; "" without edits."""
-        groups: dict[str, list[Head]] = {}
-        for head, change in self.changes.items():
-            groups.setdefault(change.said, []).append(head)
-        descriptions = [f"{self._named(heads)} ({method})" for method, heads in groups.items()]
-        return f"without {', '.join(descriptions)}" if descriptions else ""
+    @property
+    def scales_links(self) -> bool:
+        """Whether a change multiplies the weights of links."""
+        return any(change.links for change in self.changes.values())
 
-    def _named(self, heads: list[Head]) -> str:
+    def __str__(self) -> str:
+        """Return the edits as a caption, "without L5 H8 (uniform), 7→2 cut in L1 H3".
+
+        "" without edits.
+        """
+        off: dict[str, list[Head]] = {}
+        scaled: dict[LinkFactors, list[Head]] = {}
+        for head, change in self.changes.items():
+            if change.method != KEPT:
+                off.setdefault(change.said, []).append(head)
+            for links in change.links:
+                scaled.setdefault(links, []).append(head)
+        descriptions = [f"{self.named(heads)} ({method})" for method, heads in off.items()]
+        without = [f"without {', '.join(descriptions)}"] if descriptions else []
+        return ", ".join(
+            without + [f"{links} in {self.named(heads)}" for links, heads in scaled.items()]
+        )
+
+    def named(self, heads: Sequence[Head]) -> str:
         """Return head names, with the layer name in place of a complete layer."""
+        stacks = {head.stack for head in heads}
+        for stack in stacks:
+            if len(stacks) == 1 and len(heads) == sum(self.heads_of[stack]) > 1:
+                return "all heads" if len(self.heads_of) == 1 else f"all heads of {stack!r}"
         names: dict[str, None] = {}
+        layer_heads: dict[tuple[int, str], int] = {}
         for head in heads:
-            layer_heads = [member for member in heads if member[::2] == head[::2]]
-            if len(layer_heads) > 1 and len(layer_heads) == self.heads_of[head.stack][head.layer]:
+            layer_heads[head.layer, head.stack] = layer_heads.get((head.layer, head.stack), 0) + 1
+        for head in heads:
+            count = layer_heads[head.layer, head.stack]
+            if count > 1 and count == self.heads_of[head.stack][head.layer]:
                 side = "" if head.stack == "self" else f"{head.stack} "
                 names[f"{side}layer {head.layer}"] = None
             else:
                 names[str(head)] = None
         listed_names = list(names)
+        layers = sorted({head.layer for head in heads})
+        is_window = layers == list(range(layers[0], layers[-1] + 1))
+        are_layers = all("layer" in name for name in names)
+        if len(stacks) == 1 and len(names) == len(layers) > 2 and is_window and are_layers:
+            side = listed_names[0].partition("layer")[0]
+            return f"{side}layers {layers[0]} to {layers[-1]}"
         more = f" and {len(listed_names) - _LISTED} more" if len(listed_names) > _LISTED else ""
         return ", ".join(listed_names[:_LISTED]) + more
 

@@ -45,17 +45,41 @@ class LazyRows:
         first, last, _ = keys.indices(shape[1])
         row_key = (first_row, last_row, 1)
         if row_key not in self.spans:
-            visible = self.part(slice(first_row, last_row), slice(first, last))
-            found = visible_span(visible, last - first, 1)
+            searched = slice(first, last)
+            outer, partly_outer = searched, searched
+            if last - first == shape[1]:
+                outer, partly_outer = self._span_around(first_row, last_row, searched)
+                # All of these queries see the keys beside `partly_outer`: one of them on each side
+                # says so, and the other keys need no search.
+                searched = slice(
+                    max(partly_outer.start - 1, outer.start),
+                    min(partly_outer.stop + 1, outer.stop),
+                )
+            visible = self.part(slice(first_row, last_row), searched)
+            seen, partly = (
+                slice(searched.start + part.start, searched.start + part.stop)
+                for part in visible_span(visible, searched.stop - searched.start, 1)
+            )
             if last - first < shape[1]:
-                seen, partly = (slice(first + part.start, first + part.stop) for part in found)
                 return seen, partly
-            self.spans[row_key] = found
+            start = outer.start if seen.start < partly_outer.start else seen.start
+            stop = outer.stop if seen.stop > partly_outer.stop else seen.stop
+            is_partial = partly.start < partly.stop
+            self.spans[row_key] = slice(start, stop), partly if is_partial else slice(start, start)
         seen, partly = (
             slice(min(max(part.start, first), last), max(min(part.stop, last), first))
             for part in self.spans[row_key]
         )
         return seen, partly
+
+    def _span_around(self, first: int, last: int, keys: slice) -> tuple[slice, slice]:
+        """Return the narrowest known span of queries that include these; else `keys` twice."""
+        around = [
+            span
+            for (first_row, last_row, _), span in list(self.spans.items())
+            if first_row <= first and last <= last_row
+        ]
+        return min(around, key=lambda span: span[1].stop - span[1].start, default=(keys, keys))
 
     def __copy__(self) -> LazyRows:
         return self

@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,9 +25,12 @@ from attnwidget.capture.tapping.edits import Edits, LayerChanges
 from attnwidget.capture.tapping.hooked import hooked
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.lazy_mask import LazyMask
+from attnwidget.capture.tapping.link_factors import LinkTexts
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.of_latest import OfLatest
+from attnwidget.capture.tapping.pass_texts import PassTexts, Spell
 from attnwidget.capture.tapping.rows_without_keys import rows_without_keys
+from attnwidget.capture.tapping.stack_names import is_cross
 from attnwidget.capture.tapping.streamed_layer import StreamedItem, stream_layer, unknown_weights
 from attnwidget.capture.tapping.text_positions import TextPositions
 from attnwidget.capture.tapping.torch_functions import FunctionWatch, Seen, additive, summed_values
@@ -164,6 +167,8 @@ class _Tap:
     masks: OfLatest[_Masks] = field(default_factory=OfLatest)
     # Text positions of the tokens in this pass, by stack.
     positions: dict[str, TextPositions] = field(default_factory=dict)
+    # Texts that links look up their words in, by stack; only kept if links are scaled.
+    texts: dict[str, PassTexts] = field(default_factory=dict)
     # Number of inputs if the pass reads pictures or sounds; None for texts.
     n_inputs: int | None = None
     # Unread answers on a GPU: whether the weights of a long layer are known.
@@ -178,9 +183,38 @@ class _Tap:
                 is_text = all(map(is_of_text, tensors))
                 self.n_inputs = None if is_text else count_inputs(tensors)
             positions = TextPositions.of_pass(args, named)
+            # The block of an edit may have tapped a model around this one.
+            scales = any(t.edits is not None and t.edits.scales_links for t in _open_taps.get())
+            if scales and not positions.past:
+                self._note_texts(part, stacks, args, named)
             for stack in stacks:
                 self.next_layer.pop(stack, None)
                 self.positions[stack] = positions
+
+    def _note_texts(
+        self, part: nn.Module, stacks: Set[str], args: Sequence[Any], named: Mapping[str, Any]
+    ) -> None:
+        """Keep the texts of a pass that begins with their first token."""
+        if part is self.root and named.get("encoder_outputs") is None:
+            self.texts.clear()
+        of_decoder = {stack for stack in stacks if stack == "decoder" or is_cross(stack)}
+        has_both = bool(of_decoder) and "encoder" in stacks
+        texts = PassTexts.of_pass(args, named, of_decoder=False)
+        self._keep_texts(stacks - of_decoder if has_both else stacks, texts)
+        if has_both and "decoder_input_ids" in named:
+            self._keep_texts(of_decoder, PassTexts.of_pass(args, named, of_decoder=True))
+
+    def _keep_texts(self, stacks: Set[str], texts: PassTexts) -> None:
+        for stack in stacks:
+            # An inner model that reads vectors has the texts of the model around it.
+            if texts.ids is not None or self.texts.get(stack, _NO_TEXTS).ids is None:
+                self.texts[stack] = texts
+
+    def _link_texts(self, stack: str, spell: Spell | None) -> LinkTexts:
+        query = self.texts.get(stack, _NO_TEXTS)
+        return LinkTexts(
+            query, self.texts.get("encoder", _NO_TEXTS) if is_cross(stack) else query, spell
+        )
 
     def enter_module(self, module: nn.Module, *_: object) -> None:
         site = self.sites.get(module)
@@ -223,16 +257,21 @@ class _Tap:
         if edits is None or layer is None:
             return None
         changes = edits.of_layer(module, layer)
-        if type(changes) is not LayerChanges:
-            return changes
+        if changes is None:
+            return None
         n_inputs = self.n_inputs
         if n_inputs is not None and module in self.handed:
             n_inputs = 0  # In a repeated call, every batch entry belongs to another block.
-        positions = self.positions.get(self.sites[module].stack, TextPositions())
-        return replace(changes, n_inputs=n_inputs, positions=positions)
+        stack = self.sites[module].stack
+        positions = self.positions.get(stack, TextPositions())
+        return changes.in_pass(n_inputs, positions, self._link_texts(stack, edits.spell))
+
+    def innermost_changes(self, module: nn.Module) -> LayerChanges | None:
+        return self.changes(module) if _taps_of(module)[-1] is self else None
 
     def done(self, module: nn.Module, what: str) -> None:
-        self.edited.setdefault(module, set()).add(what)
+        for open_tap in _taps_of(module):
+            open_tap.edited.setdefault(module, set()).add(what)
 
     def hand_over(self, module: nn.Module, seen: Seen) -> None:
         if module not in self.layer_of:
@@ -293,10 +332,11 @@ class _Tap:
         if changes.replaces_outputs:
             raise ValueError(
                 f"{name} shows its attention weights, but not the outputs of its heads, so that "
-                "'mean' and 'patch' cannot be done; 'uniform', 'zero', 'first' and edges can"
+                "'mean' and 'patch' cannot be done; 'uniform', 'zero', 'first' and scaled links can"
             )
 
 
+_NO_TEXTS = PassTexts()
 _open_taps: contextvars.ContextVar[tuple[_Tap, ...]] = contextvars.ContextVar(
     "attnwidget_open_taps", default=()
 )
@@ -313,6 +353,11 @@ def open_edits(model: nn.Module) -> Edits:
     model = uncompiled(model)
     edits = (t.edits for t in reversed(_open_taps.get()) if t.edits is not None and t.root is model)
     return next(edits, Edits())
+
+
+def _taps_of(module: nn.Module) -> list[_Tap]:
+    """Return the open taps that watch a module, the innermost last."""
+    return [open_tap for open_tap in _open_taps.get() if module in open_tap.sites]
 
 
 def _edits_in_force(module: nn.Module) -> Edits | None:
@@ -485,7 +530,7 @@ def _attention(
     **kwargs: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """Run the model's eager attention function, and report its weights; registered by the tap."""
-    taps = [t for t in _open_taps.get() if module in t.sites]
+    taps = _taps_of(module)
     eager = _own_eager(module)
     implementation = _original(getattr(module, "config", None))
     if not taps:
@@ -512,10 +557,9 @@ def _attention(
     changes = taps[-1].changes(module)
     if changes is not None:
         computation, output = _edited(module, computation, output, changes)
+        taps[-1].done(module, "weights")
+        taps[-1].done(module, "outputs")
     for open_tap in taps:
-        if changes is not None:
-            open_tap.done(module, "weights")
-            open_tap.done(module, "outputs")
         open_tap.hand_over(module, computation)
     return output, computation.weights
 
@@ -567,7 +611,8 @@ def _streamed(
         )
     if taps[-1].changes(module) is not None:
         raise ValueError(
-            "heads cannot be switched off over long inputs: pass a shorter input, or long=False"
+            "heads cannot be switched off, and links cannot be scaled, over long inputs: pass a "
+            "shorter input, or long=False"
         )
     innermost = taps[-1]
     output, items, agree = stream_layer(module, eager, implementation, *args, **kwargs)
@@ -606,14 +651,18 @@ def _edited(
 
 
 def _sink_weights(module: nn.Module, seen: Seen) -> Tensor | None:
-    """Return each query's weight on the attention sink, float32 [B, H, Q, 1]; None without sink."""
+    """Return each query's weight on the attention sink, [B, H, Q, 1]; None without a sink.
+
+    The weights are float32, or float64 in a model of this type.
+    """
     sinks: Any = seen.kwargs.get("s_aux", getattr(module, "sinks", None))
     if not isinstance(sinks, Tensor):
         return None
     assert seen.query is not None and seen.key is not None and seen.scaling is not None
+    dtype = torch.promote_types(seen.query.dtype, torch.float32)
     exact = attention_weights(
-        seen.query.float(),
-        seen.key.float(),
+        seen.query.to(dtype),
+        seen.key.to(dtype),
         scaling=seen.scaling,
         mask=seen.mask,
         softcap=seen.kwargs.get("softcap"),

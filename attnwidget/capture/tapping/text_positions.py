@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ class TextPositions:
     Example:
         >>> from attnwidget.capture.tapping.text_positions import TextPositions
         >>> step = TextPositions(past=7, grows=True)
-        >>> step.in_pass([(5, 0), (7, 0), (7, 6)], n_query=1, n_key=4)
-        [(0, 2)]
+        >>> step.places_in_pass(n_query=1, n_key=4)
+        (7, 4, 8, 8)
     """
 
     past: int | None = 0
@@ -71,37 +71,26 @@ class TextPositions:
             is_unknown |= bool(positions[0] > 0)
         return cls(None if is_unknown else 0, _grows.get())
 
-    def in_pass(
-        self, edges: Iterable[tuple[int, int]], n_query: int, n_key: int, *, is_cross: bool = False
-    ) -> list[tuple[int, int]]:
-        """Return the edges whose query and key are in a pass, as indices into its map.
+    def places_in_pass(
+        self, n_query: int, n_key: int, *, is_cross: bool = False
+    ) -> tuple[int, int, int, int]:
+        """Return where a map of this pass is in the text.
 
         Args:
-            edges: Pairs (query, key) of positions in the text.
             n_query: Number of queries in the map.
             n_key: Number of keys in the map.
             is_cross: Whether the keys belong to another sequence, which a pass reads as a whole.
 
+        Returns:
+            Positions of the first query and the first key, and the numbers of tokens that queries
+            and keys may come from.
+
         Raises:
-            ValueError: An edge is outside a text that does not grow, or the keys' tokens are
-                unknown.
+            ValueError: The tokens of the keys are unknown.
         """
         first_query = self.first_query()
         first_key, n_tokens = self._keys(n_query, n_key, is_cross)
-        n_queries = first_query + n_query
-        cells = []
-        for query, key in edges:
-            is_outside = not self.grows and (query >= n_queries or key >= n_tokens)
-            if is_outside or (is_cross and key >= n_key):
-                raise ValueError(
-                    f"edge ({query}, {key}) is not among the {n_queries} queries and {n_tokens} "
-                    "keys of this input: an edge is (query, key), both counted from 0. Edges of "
-                    "tokens that are not written yet need model.generate"
-                )
-            row, column = query - first_query, key - first_key
-            if 0 <= row < n_query and 0 <= column < n_key:
-                cells.append((row, column))
-        return cells
+        return first_query, first_key, first_query + n_query, n_tokens
 
     def first_query(self) -> int:
         """Return the position of the first query.
@@ -130,6 +119,6 @@ class TextPositions:
 
 def _unknown() -> ValueError:
     return ValueError(
-        "edges and patches name tokens of the text, and the model keeps earlier tokens in a way "
+        "links and patches name tokens of the text, and the model keeps earlier tokens in a way "
         "that does not tell their positions: generate with use_cache=False"
     )

@@ -55,8 +55,12 @@ class Seen:
 class Editing(Protocol):
     """Replacement of a module's weights and outputs."""
 
-    def changes(self, module: nn.Module) -> LayerChanges | None:
-        """Return the changes for the current pass of `module`; None for no changes."""
+    def innermost_changes(self, module: nn.Module) -> LayerChanges | None:
+        """Return the changes for the current pass of `module`; None for no changes.
+
+        Several taps may watch a module, and a factor must be applied once: only the innermost tap
+        has changes.
+        """
 
     def done(self, module: nn.Module, what: str) -> None:
         """Record that the "weights" or the "outputs" of `module` were edited."""
@@ -153,7 +157,7 @@ class FunctionWatch(TorchFunctionMode):
 
     def _fused(self, module: nn.Module, result: Tensor, given: FusedArguments) -> Tensor:
         computation = _recomputed(given)
-        changes = self._editing.changes(module)
+        changes = self._editing.innermost_changes(module)
         if changes is not None:
             # Leave out queries and keys, because the edited weights do not follow from them.
             weights = changes.weights(computation.weights, computation.visible())
@@ -191,7 +195,7 @@ class FunctionWatch(TorchFunctionMode):
             sinks = weights[..., -1:]
             scores, weights = scores[..., :-1], weights[..., :-1]
         visible = scores > scores.amax(-1, keepdim=True) - _MASKED_BELOW
-        changes = self._editing.changes(module)
+        changes = self._editing.innermost_changes(module)
         if changes is not None:
             weights = changes.weights(weights, visible, sinks if sinks.shape[-1] else None)
             result = torch.cat([weights, sinks], -1).reshape(result.shape)
@@ -222,7 +226,7 @@ class FunctionWatch(TorchFunctionMode):
             value = second if has_key_heads else second.reshape(batch, heads, n_key, -1)
             self._waiting = module, replace(computation, value=value)
             self._report_waiting()
-            changes = self._editing.changes(module)
+            changes = self._editing.innermost_changes(module)
             if changes is not None and changes.replaces_outputs:
                 outputs = changes.outputs(result.reshape(batch, heads, n_query, -1))
                 self._editing.done(module, "outputs")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -15,11 +15,19 @@ from attnwidget.corpus.argument_checks import all_of, one_of
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.probes.layer_vectors import layer_vectors
+from attnwidget.probes.features import sentence_states
 from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
+from attnwidget.probes.structural.edge_lengths import EdgeLengths, measured_lengths
 from attnwidget.probes.structural.structural_runs import StructuralRun
-from attnwidget.probes.structural.structural_scores import MEASURES, GoldTree, Punctuation
+from attnwidget.probes.structural.structural_scores import (
+    MEASURES,
+    GoldTree,
+    Punctuation,
+    usable_rule,
+)
+from attnwidget.probes.structural.tree_score import TreeScore, measured_score
 from attnwidget.text.counted import counted
+from attnwidget.text.percent import percent
 from attnwidget.text.treebank import Sentence
 
 if TYPE_CHECKING:
@@ -30,6 +38,7 @@ if TYPE_CHECKING:
 
 _SAID = (
     "layers",
+    "map_layers",
     "ranks",
     "n_seeds",
     "n_train",
@@ -141,6 +150,7 @@ class StructuralProbe(Result):
         model_name: Name of the model.
         model_digest: Fingerprint of the model.
         model: Model for `predictions`; None if it is not attached.
+        map_layers: Layers whose maps the runs have: all `layers`, or fewer after `keep_maps`.
 
     Example:
         >>> from attnwidget import load_model
@@ -169,6 +179,11 @@ class StructuralProbe(Result):
     punctuation: Punctuation
     model_digest: str
     model: AttentionModel | None = None
+    map_layers: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.map_layers:
+            object.__setattr__(self, "map_layers", self.layers)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -191,6 +206,40 @@ class StructuralProbe(Result):
         return replace(self, model=model)
 
     @property
+    def map_ranks(self) -> tuple[int, ...]:
+        """Ranks with maps, smallest first: all `ranks`, or fewer after `keep_maps`."""
+        return tuple(sorted({run.rank for run in self.runs}))
+
+    @property
+    def best_map_layer(self) -> int:
+        """Layer with the best UUAS among those with maps, for the largest rank with maps."""
+        return self._chosen_map(None, None)[0]
+
+    def keep_maps(self, *, layer: int | None = None, rank: int | None = None) -> StructuralProbe:
+        """Return the probe with the maps of one layer and one rank, and with all scores.
+
+        The file of `save` is then small: without it, a probe of many layers and ranks has many
+        maps.
+
+        Args:
+            layer: Layer of the maps; None = the layer with the best UUAS.
+            rank: Rank of the maps; None = the largest.
+
+        Raises:
+            ValueError: If there are no maps for the layer or the rank.
+
+        Example:
+            >>> from attnwidget.demo import demo_probe
+            >>> probe = demo_probe("trees")
+            >>> len(probe.layers), len(probe.ranks), probe.map_layers, probe.map_ranks
+            (6, 8, (2,), (32,))
+        """
+        layer, rank = self._chosen_map(layer, rank)
+        position = self.map_layers.index(layer)
+        runs = tuple(run.at(position) for run in self.runs if run.rank == rank)
+        return replace(self, runs=runs, map_layers=(layer,))
+
+    @property
     def uuas(self) -> Float64Array:
         """Share of gold edges that are predicted, 0 to 1, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("UUAS")]
@@ -209,6 +258,12 @@ class StructuralProbe(Result):
     def nspr(self) -> Float64Array:
         """Spearman's correlation of depths, averaged over lengths 5 to 50, float64 [R, L]."""
         return self.scores[:, 0, MEASURES.index("NSpr")]
+
+    @property
+    def finding(self) -> str:
+        """Best layer by UUAS, compared with the chain."""
+        layer, rank = self._chosen(None, None)
+        return _against_chain(layer, self._uuas_at(layer, rank), float(self.chain[0, 0]))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per predictor, rank, layer and measure.
@@ -259,15 +314,120 @@ class StructuralProbe(Result):
         else:
             frame, selection = frame[frame["layer"] == layer], f"layer {layer}"
             frame = frame[frame["series"] == "probe"]
+        if axis == "layer":
+            best = max(self.layers, key=lambda one: np.nan_to_num(self._uuas_at(one, rank)))
+            answer = _against_chain(best, self._uuas_at(best, rank), float(self.chain[0, 0]))
+        else:
+            low, high = (
+                f"{percent(self._uuas_at(layer, one))} with rank {one}"
+                for one in (self.ranks[0], self.ranks[-1])
+            )
+            chain = percent(self.chain[0, 0])
+            answer = f"Edges of the trees in L{layer}: {low}, {high}; the chain has {chain}"
         return score_panels(
             frame,
             along=axis,
-            title=f"Trees in the vectors of {self.model_name}: structural probe, {selection}\n"
-            f"{counted(self.n_train, 'sentence')} to train, {counted(self.n_dev, 'sentence')} "
-            f"scored; 95\xa0% intervals over them\n{_PUNCTUATION[self.punctuation]}"
+            title=f"{answer}\nTrees in the vectors of {self.model_name}: structural probe, "
+            f"{selection}; {counted(self.n_train, 'sentence')} to train, "
+            f"{counted(self.n_dev, 'sentence')} scored\n95\xa0% intervals over sentences; "
+            f"{_PUNCTUATION[self.punctuation]}"
             + ("" if self.complete else "; training was interrupted"),
             reference={name: {"chain": self.chain[0, i]} for i, name in enumerate(MEASURES)},
             width=width,
+        )
+
+    @in_plain_torch
+    def score(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        layer: int | None = None,
+        rank: int | None = None,
+        skip_unaligned: bool = False,
+        progress: bool = True,
+    ) -> TreeScore:
+        """Score the trees of one layer on further sentences, which did not decide when to stop.
+
+        Args:
+            sentences: Sentences with their trees.
+            layer: Layer of the probe; None = the layer with the best UUAS among those with maps.
+            rank: Rank of the probe; None = the largest with maps.
+            skip_unaligned: Whether to skip and count sentences that are too long for the model, or
+                have a word without tokens or a token of several words.
+            progress: Whether to show a progress bar.
+
+        Returns:
+            UUAS, DSpr, root accuracy and NSpr, pooled as in `train_structural_probe`, with the same
+            scores of the chain. Several seeds are averaged.
+
+        Raises:
+            ValueError: If the layer or rank has no maps, the model is missing or has changed, there
+                are no sentences, or a sentence is too long or has a word without tokens.
+            TypeError: If a sentence is not a `Sentence`.
+
+        Example:
+            >>> from attnwidget.demo import demo_probe, demo_treebank
+            >>> score = demo_probe("trees").score(demo_treebank()[:20], progress=False)
+            >>> score.n_sentences, bool(score.uuas > score.chain[0, 0])
+            (20, True)
+        """
+        layer, rank = self._chosen_map(layer, rank)
+        model = self._attached()
+        position = self.map_layers.index(layer)
+        return measured_score(
+            model,
+            sentences,
+            [run.at(position) for run in self.runs if run.rank == rank],
+            layer=layer,
+            rule=self.punctuation,
+            skip_unaligned=skip_unaligned,
+            progress=progress,
+        )
+
+    @in_plain_torch
+    def edge_lengths(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        layer: int | None = None,
+        rank: int | None = None,
+        skip_unaligned: bool = False,
+        progress: bool = True,
+    ) -> EdgeLengths:
+        """Measure the mean squared length of tree edges by relation (Coenen et al. 2019, Figure 3).
+
+        The length of an edge is the predicted distance between a word and its governor. In a tree
+        that the vectors represent exactly, every edge has the length 1.
+
+        Args:
+            sentences: Sentences with their trees.
+            layer: Layer of the probe; None = the layer with the best UUAS among those with maps.
+            rank: Rank of the probe; None = the largest with maps.
+            skip_unaligned: Whether to skip and count sentences that are too long for the model, or
+                have a word without tokens or a token of several words.
+            progress: Whether to show a progress bar.
+
+        Raises:
+            ValueError: As in `score`; or the sentences have no edges between words.
+            TypeError: If a sentence is not a `Sentence`.
+
+        Example:
+            >>> from attnwidget.demo import demo_probe, demo_treebank
+            >>> lengths = demo_probe("trees").edge_lengths(demo_treebank()[:20], progress=False)
+            >>> lengths.to_frame().columns.tolist()
+            ['relation', 'n', 'length', 'low', 'high']
+        """
+        layer, rank = self._chosen_map(layer, rank)
+        model = self._attached()
+        run = next(run for run in self.runs if run.rank == rank)
+        return measured_lengths(
+            model,
+            sentences,
+            run.at(self.map_layers.index(layer)),
+            layer=layer,
+            rule=self.punctuation,
+            skip_unaligned=skip_unaligned,
+            progress=progress,
         )
 
     @in_plain_torch
@@ -278,26 +438,21 @@ class StructuralProbe(Result):
 
         Args:
             sentence: Sentence with its tree.
-            layer: Layer of the probe; None = the layer with the best UUAS.
-            rank: Rank of the probe; None = the largest.
+            layer: Layer of the probe; None = the layer with the best UUAS among those with maps.
+            rank: Rank of the probe; None = the largest with maps.
 
         Raises:
-            ValueError: If the layer or rank does not exist, the model is missing or has changed, or
+            ValueError: If the layer or rank has no maps, the model is missing or has changed, or
                 the sentence is too long or has a word without tokens.
             TypeError: If `sentence` is not a `Sentence`.
         """
         all_of(Sentence, [sentence], "read sentences with load_treebank(path)")
-        layer, rank = self._chosen(layer, rank)
-        if self.model is None:
-            raise ValueError(
-                f"the model {self.model_name!r} is not at hand to read the sentence: pass it to "
-                "load_probe(path, model), or to probe.for_model(model)"
-            )
-        refuse_other_weights(self.model, self.model_name, self.model_digest)
+        layer, rank = self._chosen_map(layer, rank)
         run = next(run for run in self.runs if run.rank == rank)
-        vectors = layer_vectors(self.model, sentence, layer)
-        distances, depths = run.at(self.layers.index(layer)).predicted(vectors)
-        gold = GoldTree.from_sentence(sentence, self.punctuation)
+        vectors = sentence_states(self._attached(), sentence, [layer + 1])
+        distances, depths = run.at(self.map_layers.index(layer)).predicted(vectors)
+        rule = usable_rule(self.punctuation, [sentence])
+        gold = GoldTree.from_sentence(sentence, rule)
         return PredictedTree(
             sentence=sentence,
             layer=layer,
@@ -333,13 +488,14 @@ class StructuralProbe(Result):
         for i, fields in enumerate(about.pop("runs")):
             fields |= {name: arrays[f"run {i} {name}"] for name in _RUN_ARRAYS}
             runs.append(StructuralRun(**fields))
-        about |= {name: tuple(about[name]) for name in ("layers", "ranks")}
+        names = ("layers", "ranks", "map_layers")
+        about |= {name: tuple(about[name]) for name in names if name in about}
         about |= {name: arrays[name] for name in ("scores", "deviations", "chain")}
         return cls(**about, runs=tuple(runs), untrained=arrays.get("untrained"))
 
     def __repr__(self) -> str:
         layer, rank = self._chosen(None, None)
-        value = float(self.uuas[-1, self.layers.index(layer)])
+        value = self._uuas_at(layer, rank)
         stopped = "" if self.complete else ", interrupted"
         return (
             f"StructuralProbe({self.model_name}, {counted(len(self.layers), 'layer')}, best UUAS "
@@ -355,6 +511,28 @@ class StructuralProbe(Result):
         one_of("layer", layer, self.layers)
         return layer, rank
 
+    def _chosen_map(self, layer: int | None, rank: int | None) -> tuple[int, int]:
+        """Return a layer and a rank that have maps."""
+        rank = self.map_ranks[-1] if rank is None else rank
+        one_of("rank", rank, self.map_ranks)
+        if layer is None:
+            layer = max(self.map_layers, key=lambda one: np.nan_to_num(self._uuas_at(one, rank)))
+        one_of("layer", layer, self.map_layers)
+        return layer, rank
+
+    def _uuas_at(self, layer: int, rank: int) -> float:
+        return float(self.uuas[self.ranks.index(rank), self.layers.index(layer)])
+
+    def _attached(self) -> AttentionModel:
+        """Return the model of the training; ValueError if it is missing or has changed."""
+        if self.model is None:
+            raise ValueError(
+                f"the model {self.model_name!r} is not at hand to read the sentence: pass it to "
+                "load_probe(path, model), or to probe.for_model(model)"
+            )
+        refuse_other_weights(self.model, self.model_name, self.model_digest)
+        return self.model
+
     def _rows(
         self, predictor: str, rank: int, estimates: Float64Array, deviations: Float64Array
     ) -> Sequence[tuple[object, ...]]:
@@ -363,3 +541,15 @@ class StructuralProbe(Result):
             for index, layer in enumerate(self.layers)
             for m, measure in enumerate(MEASURES)
         ]
+
+
+def _against_chain(layer: int, value: float, chain: float) -> str:
+    """Return the share of edges that a probe finds in a layer, compared with the chain."""
+    if value <= chain:
+        return (
+            f"No layer has more edges of the trees than the chain ({percent(chain)}): the best, "
+            f"L{layer}, has {percent(value)}"
+        )
+    return (
+        f"L{layer} has {percent(value)} of the edges of the trees, the chain has {percent(chain)}"
+    )

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.minimum_spanning_tree import spanning_edges
+from attnwidget.kernels.rank_correlation import spearman
 from attnwidget.kernels.significance import bootstrap_weights, few_differ, percentile_interval
 from attnwidget.kernels.tree_distances import tree_depths, tree_distances
 from attnwidget.text.treebank import Sentence
@@ -98,6 +98,19 @@ def punctuation_rule(sentences: Sequence[Sentence]) -> Punctuation:
         if all(sentence.tags and all(sentence.tags) for sentence in sentences)
         else "relation"
     )
+
+
+def usable_rule(rule: Punctuation, sentences: Sequence[Sentence]) -> Punctuation:
+    """Return a probe's rule for punctuation if these sentences have its annotation.
+
+    Otherwise, return the rule of the sentences.
+    """
+    annotated = {
+        "xpos": all(sentence.xpos for sentence in sentences),
+        "upos": all(sentence.tags and all(sentence.tags) for sentence in sentences),
+        "relation": True,
+    }
+    return rule if annotated[rule] else punctuation_rule(sentences)
 
 
 def is_punctuation(sentence: Sentence, rule: Punctuation) -> NDArray[np.bool_]:
@@ -223,27 +236,3 @@ def chain_scores(trees: Sequence[GoldTree]) -> TreeScores:
         positions = np.arange(len(tree.depths), dtype=float)
         scores.add(index, np.abs(positions[:, None] - positions)[None], positions[None])
     return scores
-
-
-def spearman(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
-    """Return Spearman's correlation along the last axis: Pearson's correlation of ranks.
-
-    Tied values share their mean rank.
-
-    Args:
-        first: Values, [..., n].
-        second: Values, [..., n]; the arrays broadcast.
-
-    Returns:
-        Correlations, [...]; NaN if one of the two is constant.
-
-    Example:
-        >>> from attnwidget.probes.structural.structural_scores import spearman
-        >>> spearman([[1.0, 5.0, 9.0], [9.0, 5.0, 1.0]], [2.0, 3.0, 7.0])
-        array([ 1., -1.])
-    """
-    ranks = [scipy.stats.rankdata(np.asarray(values, float), axis=-1) for values in (first, second)]
-    a, b = (ranked - ranked.mean(-1, keepdims=True) for ranked in ranks)
-    lengths = np.sqrt((a**2).sum(-1) * (b**2).sum(-1))
-    correlations = np.full(np.broadcast_shapes(a.shape, b.shape)[:-1], np.nan)
-    return np.divide((a * b).sum(-1), lengths, out=correlations, where=lengths > 0)

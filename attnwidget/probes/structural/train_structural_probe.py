@@ -70,7 +70,7 @@ def train_structural_probe(
       punctuation, is the root.
     - NSpr is the correlation of depths, averaged like DSpr.
 
-    `dev` also determines when to stop: for unbiased scores, evaluate `predictions` on other
+    `dev` also determines when to stop: for unbiased scores, call `StructuralProbe.score` on further
     sentences. The baseline is the chain, in which the governor of every word is the previous word.
 
     Args:

@@ -23,6 +23,7 @@ from attnwidget.widgets.shared.head_labels import Notes
 from attnwidget.widgets.shared.head_widget import HeadWidget, LayerOptions, StackShapes
 from attnwidget.widgets.shared.linking import circle_of
 from attnwidget.widgets.shared.opened_example import figures_of_texts, open_example
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.widgets.shared.widget_code import chosen_options
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class AtlasView(HeadWidget):
         help="Text to find in the head's number, name, runner-up, outcome or note; case and spaces "
         "are ignored."
     ).tag(sync=True, option=True)
-    sort = traitlets.Enum(
+    sort = Choice(
         COLUMNS, "strength", help="Column to sort by; heads without a value come last."
     ).tag(sync=True, option=True)
     descending = traitlets.Bool(True, help="Whether the largest value comes first.").tag(
@@ -101,7 +102,7 @@ class AtlasView(HeadWidget):
     all_scores = traitlets.Bool(
         False, help="Whether the card has the scores of all behaviors, not only the strongest ones."
     ).tag(sync=True, option=True)
-    examples = traitlets.Enum(
+    examples = Choice(
         _KINDS, "strongest", help="Kind of the example links, as in `HeadExamples.links`."
     ).tag(sync=True, option=True)
     n_examples = traitlets.Int(

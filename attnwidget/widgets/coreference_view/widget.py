@@ -23,6 +23,7 @@ from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.computed import computed, when_open
 from attnwidget.widgets.shared.head_widget import LayerOptions, StackShapes
 from attnwidget.widgets.shared.outcome_jumps import Outcome, OutcomeJumps, check_jump
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.widgets.shared.widget_code import chosen_options
 from attnwidget.words.coreference_results import (
     AMONG,
@@ -92,7 +93,7 @@ class CoreferenceView(OutcomeJumps):
         allow_none=True,
         help="Index of the current mention in the document's `mentions`; None = no mention.",
     ).tag(sync=True, option=True)
-    variant = traitlets.Enum(
+    variant = Choice(
         AMONG,
         AMONG[0],
         help='Candidates of the head: all other "words", or the head words of earlier "mentions".',

@@ -29,20 +29,23 @@ class StructuralProbeAnswerer(ProbeAnswerer[PredictedTree]):
 
     def described(self) -> dict[str, Any]:
         """Return the kind, the name and the probed layers, for the page."""
-        layers = [int(layer) for layer in self._probe.layers]
+        layers = [int(layer) for layer in self._probe.map_layers]
         return {"kind": "structural probe", "name": self.label, "layers": layers}
 
     def opening(self, traits: Mapping[str, Any]) -> dict[str, Any]:
         """Return the layer with the best score."""
-        return {"layer": self._probe.best_layer}
+        return {"layer": self._probe.best_map_layer}
 
     def note(self, options: ArcsOptions) -> str:
         """Return the undirected attachment score of the layer; "" for a layer without a probe."""
         probe = self._probe
-        if options.layer not in probe.layers:
+        if options.layer not in probe.map_layers:
             return ""
-        value, low, high = probe.scores[-1, :, 0, probe.layers.index(options.layer)]
-        return score_note("UUAS", value, (low, high), probe.options["n_dev"])
+        rank = probe.ranks.index(probe.map_ranks[-1])
+        value, low, high = probe.scores[rank, :, 0, probe.layers.index(options.layer)]
+        note = score_note("UUAS", value, (low, high), probe.options["n_dev"])
+        chain = float(probe.chain[0, 0])
+        return f"{note}, below the chain ({100 * chain:.1f}\xa0%)" if value <= chain else note
 
     def answers(self, sentence: Sentence, layer: int) -> PredictedTree:
         """Return the tree of a layer at the largest rank."""

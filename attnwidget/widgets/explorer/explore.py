@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 def explore(
     model: Any = None,
     text: Any = None,
+    pair: str | None = None,
     *,
     images: Any = None,
     audio: Any = None,
-    pair: str | None = None,
     target: str | None = None,
     versus: Any = None,
     versus_text: str | None = None,

@@ -15,7 +15,7 @@ from attnwidget.widgets.shared.attention_widget import AttentionOptions, Attenti
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.relation_choice import DirectionChoice, DirectionOptions
 from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
-from attnwidget.widgets.shared.traits import Subset
+from attnwidget.widgets.shared.traits import Choice, Subset
 
 Detail = Literal["head_scatter", "predictions", "why", "card", "table", "arcs"]
 Panel = Literal["grid", "view", Detail]
@@ -85,7 +85,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         help='Panels of the explorer: some of "grid", "view", "head_scatter", "predictions", '
         '"why", "card", "table", "arcs".',
     ).tag(sync=True, option=True)
-    tab = traitlets.Enum(
+    tab = Choice(
         DETAILS,
         None,
         allow_none=True,
@@ -96,7 +96,7 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         sync=True, option=False
     )
 
-    unit = traitlets.Enum(
+    unit = Choice(
         ["tokens", "words"],
         "words",
         help='Unit of the axes: "tokens" or "words". Word maps sum over the tokens of the attended '

@@ -67,10 +67,7 @@ class HeadParts:
 
     def links(self, within: MapWindow, count: int, *, diagonal: bool) -> list[CellValue]:
         """Return the largest weights of a part, in order."""
-        layer, head, stack = self.head
-        return self.attention.top_links(
-            layer, head, count, stack=stack, within=within, diagonal=diagonal
-        )
+        return self.attention.head_maps.top_links(self.head, count, within, diagonal=diagonal)
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ from attnwidget.widgets.shared.places import (
     places_to_wire,
 )
 from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
-from attnwidget.widgets.shared.traits import WindowTrait
+from attnwidget.widgets.shared.traits import Choice, WindowTrait
 from attnwidget.widgets.shared.versus import COMPARISON_PARTS, VersusOptions
 from attnwidget.widgets.wire.values import axes_in, axes_to_wire, in_unit
 
@@ -129,7 +129,7 @@ class HeadView(TokenSize, FigureOfMaps):
         "highlight": "no words",
     }
 
-    mode = traitlets.Enum(
+    mode = Choice(
         ["lines", "matrix", "places"],
         "lines",
         help='"lines" between two columns of tokens, a "matrix" as a heat map, or "places": one '
@@ -139,23 +139,23 @@ class HeadView(TokenSize, FigureOfMaps):
         help="Visible part of a matrix, with the ends excluded; hidden tokens count. None = the "
         "whole matrix. Zooming on the page sets it, and saved pictures show this part."
     ).tag(sync=True, option=True)
-    sentences = traitlets.Enum(
+    sentences = Choice(
         ["all", "aa", "ab", "ba", "bb"],
         "all",
         help='Sentences of a pair whose attention is drawn; "ab" = from sentence A to sentence B.',
     ).tag(sync=True, option=True)
-    arrangement = traitlets.Enum(
+    arrangement = Choice(
         ARRANGEMENTS,
         "one",
         help='Arrangement of heads: "one" head, up to six heads "beside" each other on a common '
         'scale, or an "overlay" with one color per head; all heads must belong to one stack.',
     ).tag(sync=True, option=True)
-    shown_heads = traitlets.Enum(
+    shown_heads = Choice(
         ["selected", "layer"],
         "selected",
         help='Heads that are drawn together: the "selected" heads, or all heads of the "layer".',
     ).tag(sync=True, option=True)
-    comparison_part = traitlets.Enum(
+    comparison_part = Choice(
         ["all", *COMPARISON_PARTS],
         "all",
         help='Maps that a comparison shows: "all" = both maps and the difference side by side, or '

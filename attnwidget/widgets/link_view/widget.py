@@ -109,8 +109,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     jobs = ("link",)
     _other_names: ClassVar[Mapping[str, str]] = {
         **AttentionWidget._other_names,
-        "query": "tokens",
-        "key": "tokens",
+        "query": "'tokens'",
+        "key": "'tokens'",
     }
 
     versus = traitlets.Int(

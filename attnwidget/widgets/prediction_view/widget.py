@@ -50,6 +50,7 @@ from attnwidget.widgets.shared.durations import duration_in_words
 from attnwidget.widgets.shared.head_widget import LayerOptions
 from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.stack_choice import StackChoice, StackOptions
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.widgets.wire.values import axes_to_wire, to_wire
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     top = traitlets.Int(10, min=1, help="Number of most likely answers, before and after.").tag(
         sync=True, option=True
     )
-    effects_by = traitlets.Enum(
+    effects_by = Choice(
         ["passes", "gradient", "direct", "patch"],
         "passes",
         help='Method for the effects: "passes" (an estimate, then one pass per head), "gradient" '

@@ -25,6 +25,7 @@ from attnwidget.widgets.shared.head_widget import FigureOptions, HeadWidget, Sta
 from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.traits import (
     TAKES_HEADS,
+    Choice,
     Heads,
     HeadsTrait,
     MarkedTokens,
@@ -111,19 +112,19 @@ class AttentionWidget(HeadWidget):
         KINDS,
         help="Kinds of tokens that are left out of the figure.",
     ).tag(sync=True, option=True, shared=True)
-    quantity = traitlets.Enum(
+    quantity = Choice(
         QUANTITIES,
         "weights",
         help='Quantity of the maps: "weights", "norms" ||a f(x)|| (the size of the moved vector), '
         'or "gradients" |dL/da| (the effect of a weight on a loss). Only weights sum to 1.',
     ).tag(sync=True, option=True, shared=True)
-    unit = traitlets.Enum(
+    unit = Choice(
         ["tokens", "words"],
         "tokens",
         help='Unit of the axes: "tokens" or "words". Word maps sum over the tokens of the attended '
         "word and average over the tokens of the attending word.",
     ).tag(sync=True, option=True, shared=True)
-    scale = traitlets.Enum(
+    scale = Choice(
         ["absolute", "linear", "sqrt", "log"],
         "absolute",
         help='Scale of colors and lines. "absolute" is from 0 to 1 for weights in every figure, '
@@ -136,7 +137,7 @@ class AttentionWidget(HeadWidget):
         help="Disabled heads, in the forms of `selected`: the model reads the input again without "
         "these heads, which also changes later layers."
     ).tag(sync=True, option=True, shared=True, edits=True, takes=TAKES_HEADS)
-    method: traitlets.Enum[Any] = traitlets.Enum(
+    method: Choice = Choice(
         STANDING_ALONE,
         None,
         allow_none=True,

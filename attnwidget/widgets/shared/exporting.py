@@ -105,6 +105,7 @@ class Exporting:
         *,
         width: float | None = None,
         scale: float | None = None,
+        dpi: float | None = None,
         theme: ThemeName | None = None,
         caption: bool = False,
         title: bool = True,
@@ -123,6 +124,7 @@ class Exporting:
                 round(width * scale) pixels wide. The height follows from the layout. Default: the
                 figure's own width, or for a page the width of the window.
             scale: Pixels of a PNG per pixel of `width`; default 2. Other formats ignore the scale.
+            dpi: Pixels of a PNG per inch, in place of `scale`: 300 is a scale of 300/96.
             theme: "light" or "dark"; default: light for pictures, the reader's theme for pages.
             caption: Whether to draw the caption under a picture; pages always have a caption.
             title: Whether to draw the title above a picture. Pages always have a title, so False
@@ -130,9 +132,9 @@ class Exporting:
             limit_mb: Maximum size of a page in megabytes (10^6 bytes).
 
         Raises:
-            ValueError: If the suffix or the theme is unknown, `width` or `scale` is not above 0, a
-                PNG would have more than 100 million pixels, or a page would exceed `limit_mb` or
-                have no title.
+            ValueError: If the suffix or the theme is unknown, `width`, `scale` or `dpi` is not
+                above 0, both `scale` and `dpi` are passed, a PNG would have more than 100 million
+                pixels, or a page would exceed `limit_mb` or have no title.
             TypeError: If `title` or `caption` is not a bool.
             FileNotFoundError: If the folder does not exist.
 
@@ -157,7 +159,7 @@ class Exporting:
         page = path.suffix.lower() in PAGE_FORMATS
         drawn_theme: ThemeName = theme if theme is not None else "light"
         check_theme(drawn_theme)
-        check_file(path, width=width, scale=scale, page=page)
+        check_file(path, width=width, scale=scale, dpi=dpi, page=page)
         if page and not title:
             raise ValueError(
                 f"{path.name!r} is a page, which always has a heading: title=False goes with "
@@ -171,7 +173,7 @@ class Exporting:
             with self._lock:
                 return write_page(self, path, limit_mb=limit_mb, theme=theme)
         picture = self.figure(width=width, theme=drawn_theme, title=title)
-        return (captioned(picture) if caption else picture).save(path, scale=scale)
+        return (captioned(picture) if caption else picture).save(path, scale=scale, dpi=dpi)
 
     def _before_saving(self, page: bool) -> None:
         """Wait for computations whose results belong into the file, a page or a picture."""

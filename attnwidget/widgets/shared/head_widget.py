@@ -6,6 +6,8 @@ import inspect
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from types import FunctionType, MappingProxyType
 from typing import Any, ClassVar, NoReturn, TypedDict
 
@@ -14,6 +16,8 @@ import traitlets
 
 from attnwidget.capture.tapping.head import Head, HeadName, named_head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
+from attnwidget.drawing.engine import ThemeName
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.near_names import near_names
 from attnwidget.widgets.pages.encoding import state_of
@@ -119,9 +123,13 @@ class HeadWidget(Exporting, ComputedTraits):
     page_remark: ClassVar[str] = ""
     #: The options that stand for names which are no attributes to assign, for hints of errors.
     _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {"head": "selected", "heads": "selected"}
+        {
+            "head": "'selected'",
+            "heads": "'selected'",
+            "hide_special": "hidden=['cls', 'sep']",
+            "title": "labels={(1, 3): 'a name'}, which the title contains",
+        }
     )
-
     #: Defaults that the constructor computes, in words, by the name of the option.
     _computed_defaults: ClassVar[Mapping[str, str]] = MappingProxyType({})
     __signature__ = OptionSignature()
@@ -195,29 +203,9 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def __init__(self, **traits: Any) -> None:
         self._refuse_unknown(traits)
-        try:
-            super().__init__(**traits)
-        except traitlets.TraitError as error:
-            if advice := self._option_for(traits):
-                raise traitlets.TraitError(f"{error} {advice}") from None
-            raise
+        super().__init__(**traits)
         self.on_msg(answer_page)
         displayed_figures.add_made(self)
-
-    @classmethod
-    def _option_for(cls, traits: dict[str, Any]) -> str:
-        """Return the option that takes the invalid value of another option; otherwise ""."""
-        choices = {
-            name: tuple(trait.values or ())
-            for name, trait in cls.class_traits(option=True).items()
-            if isinstance(trait, traitlets.Enum)
-        }
-        for name, value in traits.items():
-            if name in choices and isinstance(value, str) and value not in choices[name]:
-                takers = [other for other in choices if value in choices[other]]
-                if takers:
-                    return f"Pass {takers[0]}={value!r}."
-        return ""
 
     def __dir__(self) -> list[str]:
         names = {name for name in super().__dir__() if not name.startswith("_")}
@@ -332,11 +320,65 @@ class HeadWidget(Exporting, ComputedTraits):
         """Return the hint of an error about a misspelled option."""
         # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
         if name in self._other_names:
-            return f"did you mean {self._other_names[name]!r}?"
+            return f"did you mean {self._other_names[name]}?"
         if close := near_names(name, inspect.signature(type(self)).parameters):
             return f"did you mean {close[0]!r}?"
         # A figure has dozens of options, which are listed only without a near name.
         return f"options: {', '.join(sorted(options_of(type(self))))}"
+
+    @hides_frames
+    def save_layers(
+        self,
+        path: str | Path,
+        *,
+        columns: int = 3,
+        width: float | None = None,
+        theme: ThemeName = "light",
+        title: bool = True,
+        seconds: float = 1.0,
+    ) -> Path:
+        """Save the figure for every layer to one file, as panels or as an animation.
+
+        The figure steps through the layers as by `figure.layer = 0`, `1` and so on: the number of
+        the head stays the same, or in a grid or an explorer with a locked word, each layer shows
+        its strongest head for the word. Afterwards, the figure shows the same heads as before.
+
+        Args:
+            path: File path. .svg, .pdf and .png have a panel for each layer; .gif and .webp are
+                animations with a frame for each layer.
+            columns: Number of panels per row. Animations ignore it.
+            width: Width in pixels of all panels together, or of the animation; default 480 per
+                column, or the figure's own width.
+            theme: "light" or "dark".
+            title: Whether to draw the titles, which name the heads.
+            seconds: Time that each layer of an animation is shown. Panels ignore it.
+
+        Raises:
+            ValueError: If the suffix or the theme is unknown, or `columns`, `width` or `seconds` is
+                not above 0.
+            TypeError: If `title` is not a bool.
+            FileNotFoundError: If the folder does not exist.
+
+        Example:
+            >>> import tempfile
+            >>> from attnwidget import HeadView, load_model
+            >>> view = HeadView(load_model().attend("The cat sat on the mat."), layer=2, head=1)
+            >>> view.save_layers(tempfile.mkdtemp() + "/head-1.pdf", width=900).name
+            'head-1.pdf'
+            >>> str(view.head)
+            'L2 H1'
+        """
+        from attnwidget.widgets.shared.layer_pictures import save_layers
+
+        return save_layers(
+            self,
+            path,
+            columns=columns,
+            width=width,
+            theme=theme,
+            title=title,
+            seconds=seconds,
+        )
 
     def code(self) -> str:
         """Return Python code that creates this figure again.
@@ -565,11 +607,10 @@ class HeadWidget(Exporting, ComputedTraits):
         super().close()
         self._is_closed = True
         # These attributes hide the methods, so that methods of an open figure need no check.
-        self.__dict__.update(_refusals(type(self)))
+        cls: Any = type(self)
+        self.__dict__.update(_refusals(cls))
         # traitlets calls the validator of an option before each assignment.
-        self.__dict__["_trait_validators"] = dict.fromkeys(
-            options_of(type(self)), _refuse_assignment
-        )
+        self.__dict__["_trait_validators"] = dict.fromkeys(_option_names(cls), _refuse_assignment)
 
 
 def _closed_error(cls: type[HeadWidget]) -> RuntimeError:
@@ -583,7 +624,14 @@ def _refuse_assignment(figure: HeadWidget, proposal: object) -> NoReturn:
     raise _closed_error(type(figure))
 
 
-def _refusals(cls: type[HeadWidget]) -> dict[str, Callable[..., NoReturn]]:
+@cache
+def _option_names(cls: type[HeadWidget]) -> tuple[str, ...]:
+    """Return the names of the options of a figure class."""
+    return tuple(options_of(cls))
+
+
+@cache
+def _refusals(cls: type[HeadWidget]) -> Mapping[str, Callable[..., NoReturn]]:
     """Return the functions that replace the methods of a closed figure, by name."""
 
     def refuse(*args: object, **kwargs: object) -> NoReturn:

@@ -30,6 +30,7 @@ from attnwidget.widgets.shared.metrics_over_training import (
     steps_in,
 )
 from attnwidget.widgets.shared.stack_choice import StackChoice, StackOptions
+from attnwidget.widgets.shared.traits import Choice
 
 
 class MetricOptions(StackOptions, total=False):
@@ -60,7 +61,7 @@ class MetricChoice(StackChoice):
     metric = traitlets.Unicode(
         None, allow_none=True, help="Title of the metric that is shown for each head, or None."
     ).tag(sync=True, option=True, of_metric=True)
-    sort = traitlets.Enum(
+    sort = Choice(
         ["none", "rows", "all"],
         "none",
         help='Sorting by the metric: "rows" = the heads of each layer, "all" = the heads of all '

@@ -12,6 +12,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.text.near_names import among
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.shared.head_widget import HeadWidget, LayerOptions, StackShapes
+from attnwidget.widgets.shared.traits import Choice
 from attnwidget.words.relation_results import DIRECTIONS, RelationAccuracies
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class RelationChoice(HeadWidget):
 class DirectionChoice(RelationChoice):
     """Figure of heads that predict governors."""
 
-    direction = traitlets.Enum(
+    direction = Choice(
         DIRECTIONS,
         DIRECTIONS[0],
         help="Direction of attention between dependents and governors; in both directions, the "

@@ -6,6 +6,8 @@ from typing import Literal, TypedDict
 
 import traitlets
 
+from attnwidget.widgets.shared.traits import Choice
+
 
 class TokenSizeOptions(TypedDict, total=False):
     """The option of figures that write tokens."""
@@ -16,7 +18,7 @@ class TokenSizeOptions(TypedDict, total=False):
 class TokenSize(traitlets.HasTraits):
     """Mixin for figures with tokens: the font size of tokens on the page and in pictures."""
 
-    token_size = traitlets.Enum(
+    token_size = Choice(
         ["S", "M", "L"],
         "M",
         help='Font size of tokens and words: small ("S"), normal ("M"), or large for a projector '

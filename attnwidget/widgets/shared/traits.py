@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 import traitlets
@@ -118,11 +118,48 @@ class WindowTrait(traitlets.TraitType[Any, Any]):
         return q0, q1, k0, k1
 
 
+class Choice(traitlets.Enum[Any]):
+    """Trait for one of several values, with a hint for values that other packages use."""
+
+    def error(
+        self, obj: Any, value: Any, error: Exception | None = None, info: str | None = None
+    ) -> NoReturn:
+        """Raise the TraitError of a value, with the value that may be meant."""
+        try:
+            super().error(obj, value, error, info)
+        except traitlets.TraitError as refusal:
+            if advice := self._advice_on(obj, value):
+                raise traitlets.TraitError(f"{refusal} {advice}") from None
+            raise
+
+    def _advice_on(self, obj: Any, value: Any) -> str:
+        """Return advice on an invalid value: another option that takes it, or a similar value."""
+        choices = {
+            name: tuple(trait.values or ())
+            for name, trait in obj.traits(option=True).items()
+            if isinstance(trait, Choice)
+        }
+        takers = [name for name in choices if value in choices[name]]
+        if takers:
+            return f"Pass {takers[0]}={value!r}."
+        meant = _OTHER_VALUES.get(value) if isinstance(value, str) else None
+        if meant in (self.values or ()):
+            return f"Did you mean {meant!r}?"
+        suggestion = did_you_mean(value, self.values or ())
+        return suggestion and suggestion[0].upper() + suggestion[1:]
+
+
+# Values of options, by names that other packages use.
+_OTHER_VALUES = {"heatmap": "matrix", "map": "matrix", "arcs": "lines", "image": "places"}
+
+
 class Subset(ListOption[str]):
     """Trait for a subset of fixed names, in a fixed order and without duplicates."""
 
     def __init__(self, choices: Sequence[str], **kwargs: Any) -> None:
         self.choices = tuple(choices)
+        # "[CLS]" names the kind "cls" too.
+        self._spellings = {f"[{choice.upper()}]": choice for choice in choices}
         super().__init__(**kwargs)
 
     def validate(self, obj: Any, value: Any) -> list[str]:
@@ -132,6 +169,7 @@ class Subset(ListOption[str]):
             raise traitlets.TraitError(
                 f"{self.name!r} takes a list of {', '.join(map(repr, self.choices))}, got {value!r}"
             )
+        names = [self._spellings.get(name, name) for name in names]
         if unknown := [name for name in names if name not in self.choices]:
             suggestion = did_you_mean(unknown[0], self.choices)
             raise traitlets.TraitError(

@@ -8,6 +8,8 @@ import { type LayerAnswer, layerAnswers, othersOf, type WordQuestion } from "./w
 const BESIDE = 92;
 const LEAST_CELL = 32;
 const LEAST_TALL = 13;
+/** Smallest cells next to row labels with answers, if cells have no room for words anyway. */
+const LEAST_BARE = 14;
 /** Cell width from which the texts under the columns are horizontal. */
 export const LEVEL = 36;
 /** Cell width from which rotated texts under the columns do not touch. */
@@ -39,8 +41,10 @@ export function marginsOf({ key }: WordQuestion) {
     /** Return the layout of a grid whose rows are layers. */
     beside(plain: GridLayout, make: Make): GridLayout {
       const wide = make({ margin: BESIDE });
-      const isRoomy = wide.cell >= Math.min(LEAST_CELL, plain.cell) && wide.tall >= LEAST_TALL;
-      return isRoomy ? wide : plain;
+      // Cells of a deep grid in a narrow column have no words to lose.
+      const isBare = plain.cell < LEAST_CELL && plain.rows > plain.cols;
+      const least = isBare ? LEAST_BARE : Math.min(LEAST_CELL, plain.cell);
+      return wide.cell >= least && wide.tall >= LEAST_TALL ? wide : plain;
     },
     /** Return the layout of a grid whose columns are layers. */
     below(plain: GridLayout, make: Make): GridLayout {

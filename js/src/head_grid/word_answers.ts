@@ -154,18 +154,16 @@ export function strongestHead(state: GridState, layer: number): Head | undefined
 
 /**
  * Return the number of heads that give the key strictly more than every other visible key, and the
- * head with the largest weight; undefined below 10 %.
+ * strongest of these heads, or of all heads if there are none; undefined below 10 %.
  */
 export function pairCount(rows: Rows, key: number, axes: Axes, hidden: readonly string[]) {
   const answers = pairAnswers(rows, key, axes, hidden);
   const [, heads = 1] = rows.values.shape;
-  const most = answers.reduce((best, { weight }, i) => {
-    return weight > (answers[best]?.weight ?? 0) ? i : best;
-  }, 0);
+  const count = answers.filter(({ isLargest }) => isLargest).length;
+  let most = -1;
+  for (const [i, { weight, isLargest }] of answers.entries())
+    if ((isLargest || !count) && weight > (answers[most]?.weight ?? 0)) most = i;
   const weight = answers[most]?.weight ?? 0;
   const head: [number, number] = [Math.floor(most / heads), most % heads];
-  return {
-    count: answers.filter(({ isLargest }) => isLargest).length,
-    most: weight >= LEAST ? { head, weight } : undefined,
-  };
+  return { count, most: weight >= LEAST ? { head, weight } : undefined };
 }

@@ -20,9 +20,14 @@ export const pageModel: Kernel<ViewState, Own> = ({ state, own }, { maps: alone 
   const none = { query: [], key: [] };
   const [maps, others] = two ?? [alone, []];
   const only = maps[0]?.only;
+  const shown: ViewState = { ...state };
+  if (only) {
+    shown.selected = [only];
+    shown.layer = only[0];
+    shown.arrangement = "one";
+  }
   const model = localModel<ViewState>({
-    ...state,
-    ...(only ? { selected: [only], layer: only[0], arrangement: "one" } : {}),
+    ...shown,
     _highlighted: none,
     _maps: null,
     _tile: null,

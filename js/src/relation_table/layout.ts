@@ -48,10 +48,10 @@ const SHORT: Partial<Record<Column, string>> = {
 };
 
 /** Return the full headings; the heading of other texts names their corpus. */
-export const titlesOf = ({ other }: Scene): Record<Column, string> => ({
-  ...TITLES,
-  ...(other && { other_texts: `on ${other.corpus} %` }),
-});
+export function titlesOf({ other }: Scene): Record<Column, string> {
+  if (!other) return TITLES;
+  return { ...TITLES, other_texts: `on ${other.corpus} %` };
+}
 
 /**
  * Layouts of a row with the smallest width of the figure for each: bars are dropped before numbers.

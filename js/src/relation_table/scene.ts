@@ -355,17 +355,18 @@ export const meaning = ({ rows, other }: Scene, bars: boolean): string[] => [
 /** Return the table of the first rows and the selected one. */
 export function tableOf({ rows, chosen, other }: Scene): Table {
   const columns = ["relation", "n", "best head", "direction", "accuracy %", "95 % interval"];
+  if (other) columns.push(`on ${other.corpus} %`);
+  columns.push("offset", "offset %", "gain");
   return {
-    columns: [...columns, ...(other ? [`on ${other.corpus} %`] : []), "offset", "offset %", "gain"],
+    columns,
     rows: firstRows(rows, chosen).map((row) => {
       const { relation, head, accuracy, interval, offset, baseline, gain, star, other_texts } =
         printed(row);
       const { n, direction } = row;
-      return [
-        ...[relation, n, head, direction, accuracy, interval],
-        ...(other ? [other_texts] : []),
-        ...[offset, baseline, gain + star],
-      ];
+      const cells = [relation, n, head, direction, accuracy, interval];
+      if (other) cells.push(other_texts);
+      cells.push(offset, baseline, gain + star);
+      return cells;
     }),
   };
 }

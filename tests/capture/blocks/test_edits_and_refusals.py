@@ -68,11 +68,17 @@ def test_a_mean_is_over_all_windows(swin: BlockModel) -> None:
     assert "mean over 96 tokens" in edited.model_name
 
 
-@pytest.mark.parametrize("method", ["first", "patch", "edges"])
+def test_links_in_windows_are_refused(swin: BlockModel) -> None:
+    with (
+        swin.reader.scaled_links([(0, 3)], 0, (0, 1, "stage 1")) as model,
+        pytest.raises(ValueError, match=naming("links name tokens", "'uniform'")),
+    ):
+        model.attend(images=PICTURE)
+
+
+@pytest.mark.parametrize("method", ["first", "patch"])
 def test_changes_that_name_tokens_are_refused(swin: BlockModel, method: str) -> None:
     options: dict[str, Any] = {"method": method}
-    if method == "edges":
-        options = {"edges": [(0, 3)]}
     if method == "patch":
         options["reference"] = dict(swin.pixels())
     with (
@@ -122,7 +128,8 @@ def test_rows_columns_tiles_and_links_are_parts_of_the_map(attention: Any) -> No
     assert np.array_equal(column, whole[:, 40], equal_nan=True)
     row = attention.token_values("query", 40, layer=1, stack="stage 1")[0]
     assert np.array_equal(row, whole[40], equal_nan=True)
-    query, key, weight = attention.top_links(1, 0, 1, stack="stage 1")[0]
+    link = attention.top_links(1, 0, 1, stack="stage 1").loc[0]
+    query, key, weight = int(link["query"]), int(link["key"]), link["weight"]
     assert weight == whole[query, key] == np.nanmax(whole)
 
 

@@ -186,8 +186,8 @@ def test_single_tokens_are_refused_in_calls_of_their_own() -> None:
     inputs = family.inputs([drawn(*size) for size in SIZES[:2]])
     reader = load_model(family.model)
     with (
-        reader.disabled((0, 1, "vision"), edges=[(0, 3)]) as model,
-        pytest.raises(ValueError, match=naming("'edges'", "'uniform'")),
+        reader.scaled_links([(0, 3)], 0, (0, 1, "vision")) as model,
+        pytest.raises(ValueError, match=naming("links name tokens", "'uniform'")),
     ):
         model.attend(dict(inputs))
     with reader.disabled((0, 1, "vision"), method="uniform") as model:

@@ -252,9 +252,9 @@ export function paintPlaces(pen: Pen, all: PlacesPanels, scene: Scene): void {
 
 /** Return the tokens of a layout; tokens on top come last. */
 export const elementsOf = (layout: PlacesLayout): Chip[] => [
-  ...layout.plates.flatMap(({ spots, sound }) => [
-    ...spots.map((spot) => ({ ...spot, side: layout.placed, text: "" })),
-    ...(sound?.steps ?? []),
-  ]),
+  ...layout.plates.flatMap(({ spots, sound }) => {
+    const regions = spots.map((spot) => ({ ...spot, side: layout.placed, text: "" }));
+    return regions.concat(sound?.steps ?? []);
+  }),
   ...layout.chips,
 ];

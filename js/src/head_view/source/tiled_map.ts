@@ -87,13 +87,13 @@ export function tiledMaps(
         isComplete: false,
         overview,
         tile: finest && fits ? { cells: finest, tile: fits } : undefined,
-        ...(row &&
-          same(row, maps) &&
-          rowParts(row, i, isCausal(overview) ? rows : undefined, axes)),
         strongest: (maps.links[i] ?? []).map(pairOf),
         links: fits?.links ? (fits.links[i] ?? []).map(pairOf) : [],
       },
     };
+    if (row && same(row, maps)) {
+      Object.assign(map.parts, rowParts(row, i, isCausal(overview) ? rows : undefined, axes));
+    }
     if (isSigned) map.signed = true;
     if (scale === "absolute") map.least = leastOf(maps, overview, rows, axes, map);
     return map;

@@ -1,0 +1,94 @@
+"""Errors about unknown options of calls name the option or the call that exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import traitlets
+
+from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, ablate, load_model, measure
+from refusals import naming
+
+TEXT = "The captain told his men that he would not leave the ship."
+
+
+@pytest.fixture(scope="module")
+def model() -> AttentionModel:
+    return load_model(device="cpu")
+
+
+@pytest.fixture(scope="module")
+def attention(model: AttentionModel) -> Attention:
+    return model.attend(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("use", "parts"),
+    [
+        (lambda m, a: m.predict("A [MASK].", top_k=3), ("predict", "'top_k'", "'top'")),
+        (lambda m, a: m.predict("A [MASK].", words=["b"]), ("'words'", "probability('her')")),
+        (lambda m, a: a.top_links("L1 H3", n=3), ("top_links", "'n'", "'top'")),
+        (lambda m, a: a.weights("L1 H3", stak="self"), ("'stak'", "'stack'")),
+        (lambda m, a: a.words.rows("L1 H3", "he", keys="x"), ("'keys'", "'key'")),
+        (lambda m, a: measure(m, ["A."], metric="entropy"), ("'metric'", "'metrics'")),
+        (lambda m, a: ablate(m, ["A."], score="loss"), ("ablate", "'score'", "scoring")),
+        (lambda m, a: m.attend(TEXT, nothing=1), ("attend", "'nothing'", "its options are")),
+    ],
+)
+def test_the_error_names_the_option(
+    use: Callable[..., object], parts: tuple[str, ...], model: AttentionModel, attention: Attention
+) -> None:
+    with pytest.raises(TypeError, match=naming(*parts)):
+        use(model, attention)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "parts"),
+    [
+        ("mode", "heatmap", ("'heatmap'", "'matrix'")),
+        ("mode", "arcs", ("'arcs'", "'lines'")),
+        ("mode", "overlay", ("'overlay'", "arrangement='overlay'")),
+        ("quantity", "weight", ("'weight'", "'weights'")),
+    ],
+)
+def test_an_assigned_value_is_refused_with_the_value_that_exists(
+    name: str, value: str, parts: tuple[str, ...], attention: Attention
+) -> None:
+    view = HeadView(attention, "L1 H3")
+    before = getattr(view, name)
+    with pytest.raises(traitlets.TraitError, match=naming(*parts)):
+        setattr(view, name, value)
+    assert getattr(view, name) == before
+    given: dict[str, Any] = {name: value}
+    with pytest.raises(traitlets.TraitError, match=naming(*parts)):
+        HeadView(attention, "L1 H3", **given)
+
+
+def test_hidden_takes_the_spelling_of_special_tokens(attention: Attention) -> None:
+    view = HeadView(attention, "L1 H3", hidden=["[CLS]", "[SEP]"])
+    assert list(view.hidden) == ["cls", "sep"]
+
+
+def test_the_score_of_an_ablation_follows_from_the_examples(model: AttentionModel) -> None:
+    examples = [("The woman washed [MASK] hands.", "her")]
+    heads = ["L1 H3"]
+    assert ablate(model, examples, heads=heads, progress=False).score == "accuracy"
+    assert ablate(model, ["The cat sat."], heads=heads, progress=False).score == "loss"
+
+
+def test_probabilities_of_several_answers_are_a_list(model: AttentionModel) -> None:
+    answers = model.predict("The woman washed [MASK] hands.")
+    assert answers.probability(["her", "his"]) == [
+        answers.probability("her"),
+        answers.probability("his"),
+    ]
+
+
+def test_a_grid_of_some_layers_is_refused_with_the_figure_of_some_heads(
+    attention: Attention,
+) -> None:
+    given: dict[str, Any] = {"layers": [1, 2]}
+    with pytest.raises(TypeError, match=naming("'layers'", "selected=")):
+        HeadGrid(attention, **given)
