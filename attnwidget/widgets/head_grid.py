@@ -152,9 +152,12 @@ class HeadGrid(MetricChoice, Versus):
         "Differences and other quantities do not change.",
     ).tag(sync=True, option=True)
 
-    _other_names: ClassVar[Mapping[str, str]] = {
-        **MetricChoice._other_names,
-        "layers": "HeadView(attention, selected=[...]) for some heads, as a grid shows all layers",
+    _other_options: ClassVar[Mapping[str, str]] = {
+        **MetricChoice._other_options,
+        "layers": "HeadView(attention, 'L1', shown_heads='layer') for the heads of one layer, or "
+        "selected=[...] for some heads, as a grid shows all layers",
+        "mode": "HeadView(attention, 'L1 H3', mode='matrix'), as a grid shows small maps",
+        "sentences": "HeadView(attention, 'L1 H3', sentences='ab')",
     }
 
     comparison_part = Choice(

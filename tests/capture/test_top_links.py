@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -34,6 +36,37 @@ def test_links_of_all_heads_equal_the_maps(attention: Attention) -> None:
 def test_a_part_and_a_token_are_refused_together(attention: Attention) -> None:
     with pytest.raises(ValueError, match=naming("within", "query")):
         attention.top_links(1, 3, query="he", within=(0, 3, 0, 3))
+
+
+@pytest.mark.parametrize("within", ["ba", True, (0, 3)])
+def test_a_part_that_is_no_part_is_refused(attention: Attention, within: object) -> None:
+    given: Any = within
+    with pytest.raises(ValueError, match=naming("within", repr(within), "sentences='ab'")):
+        attention.top_links(1, 3, within=given)
+
+
+@pytest.mark.parametrize("sentences", ["ab", "ba", "aa", "bb"])
+def test_links_between_the_sentences_of_a_pair(sentences: str) -> None:
+    attention = load_model(device="cpu").attend("Who is it?", "It is me.")
+    given: Any = sentences
+    links = attention.top_links(1, 3, 30, sentences=given)
+    segments = np.array(attention.stacks["self"].query.segments)
+    maps = attention.weights(1, 3)
+    part = maps[np.ix_(*(segments == "ab".index(name) for name in sentences))]
+    assert np.allclose(links["weight"], np.sort(part, axis=None)[::-1][:30])
+    assert {*segments[links["query"]]} == {"ab".index(sentences[0])}
+    assert {*segments[links["key"]]} == {"ab".index(sentences[1])}
+    words = attention.words.top_links("L1 H3", 5, sentences=given)
+    assert words["weight"].is_monotonic_decreasing
+    assert len(words) == 5
+
+
+def test_sentences_of_no_pair_are_refused(attention: Attention) -> None:
+    with pytest.raises(ValueError, match=naming("'ab'", "attend(text, pair)")):
+        attention.top_links(1, 3, sentences="ab")
+    given: Any = "xx"
+    with pytest.raises(ValueError, match=naming("'xx'", "'ab'")):
+        attention.top_links(1, 3, sentences=given)
 
 
 def test_links_of_special_tokens_can_be_left_out(attention: Attention) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget import Attention, AttentionModel, compare, load_model, measure
+from attnwidget import Attention, AttentionModel, HeadView, compare, load_model, measure
 from attnwidget.text.missing_names import MissingNames
 from refusals import naming
 
@@ -31,6 +31,8 @@ def attention(model: AttentionModel) -> Attention:
         (lambda m, a, r: a.plot, ("Attention", "'plot'", "HeadView(attention")),
         (lambda m, a, r: a.weigths, ("'weigths'", "'weights'")),
         (lambda m, a, r: a.to_csv, ("'to_csv'", "to_frame().to_csv")),
+        (lambda m, a, r: a.shape, ("'shape'", "n_layers")),
+        (lambda m, a, r: a.rollout, ("'rollout'", "attention_rollout(attention)")),
         (lambda m, a, r: a.nothing, ("'nothing'", "its names are", "top_links")),
         (lambda m, a, r: a.words.wieghts, ("WordAttention", "'weights'")),
         (lambda m, a, r: m.forward, ("AttentionModel", "'forward'", "attend(text)")),
@@ -49,6 +51,23 @@ def test_the_error_names_what_exists(
     result = measure(model, ["The cat sat."], ["entropy"], progress=False)
     with pytest.raises(AttributeError, match=naming(*parts)):
         use(model, attention, result)
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("show", ("HeadView", "'show'", "display(figure)")),
+        ("savefig", ("'savefig'", "save(path)")),
+        ("to_html", ("'to_html'", "save('page.html')")),
+        ("arangement", ("'arangement'", "'arrangement'")),
+    ],
+)
+def test_the_error_of_a_figure_names_what_exists(
+    name: str, parts: tuple[str, ...], attention: Attention
+) -> None:
+    view = HeadView(attention, "L1 H3")
+    with pytest.raises(AttributeError, match=naming(*parts)):
+        getattr(view, name)
 
 
 def test_an_array_of_a_result_is_refused_by_name(model: AttentionModel) -> None:

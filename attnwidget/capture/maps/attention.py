@@ -36,7 +36,7 @@ from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps
-from attnwidget.capture.maps.top_links import Part, check_part, top_links
+from attnwidget.capture.maps.top_links import Part, Sentences, check_part, top_links
 from attnwidget.capture.maps.weights_frame import frame_of_maps, weights_frame
 from attnwidget.capture.maps.word_attention import WordAttention
 from attnwidget.capture.model_lock import ModelLock
@@ -147,17 +147,26 @@ class Attention(MissingNames):
 
     _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
+            "array": "weights(layer, head)",
+            "attended_by": "rows(layer, head, query)",
             "attentions": "weights(), or weights(layer, head)",
             "entropy": "measure_attention(attention, ['entropy'])",
             "heads": "n_heads, or to_frame() for all weights",
             "heatmap": "HeadView(attention, 'L1 H3', mode='matrix')",
+            "layer": "weights(layer)",
             "layers": "n_layers, or weights(layer)",
             "links": "top_links(layer, head)",
+            "most_attended": "top_links(layer, head, query='he')",
+            "numpy": "weights(layer, head), which is an array",
             "plot": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
+            "rollout": "attention_rollout(attention) of attnwidget.metrics",
             "save": "save_page(attention, 'page.html'), or pickle.dump(attention, file)",
+            "shape": "n_layers, n_heads and len(attention.tokens), or weights(layer).shape",
             "show": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
             "strongest": "top_links(layer, head), or top_links(query='he', key='captain')",
             "top_heads": "top_links(query='he', key='captain')",
+            "to_numpy": "weights(layer, head), which is an array",
+            "to_tensor": "torch.from_numpy(attention.weights(layer, head))",
             "without": "disabled(heads)",
             "without_heads": "disabled(heads)",
         }
@@ -852,6 +861,7 @@ class Attention(MissingNames):
         key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        sentences: Sentences = "all",
         diagonal: bool = True,
         hidden: str | Collection[str] = (),
     ) -> pd.DataFrame: ...
@@ -867,6 +877,7 @@ class Attention(MissingNames):
         key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        sentences: Sentences = "all",
         diagonal: bool = True,
         hidden: str | Collection[str] = (),
     ) -> pd.DataFrame: ...
@@ -883,6 +894,7 @@ class Attention(MissingNames):
         key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        sentences: Sentences = "all",
         diagonal: bool = True,
         hidden: str | Collection[str] = (),
     ) -> pd.DataFrame:
@@ -902,13 +914,16 @@ class Attention(MissingNames):
             stack: Stack, needed only if there are several.
             within: Part of the map to search: (first query, query end, first key, key end), with
                 the ends excluded; None for the whole map.
+            sentences: Sentences of the queries and of the keys: "ab" for links from sentence A to
+                sentence B, or "aa", "ba", "bb"; "all" for all links.
             diagonal: Whether to include links from a token to itself.
             hidden: Kinds of special tokens whose links are left out: "cls", "sep" or "first", or a
                 list of these.
 
         Raises:
-            ValueError: The layer, head, stack, queries, keys or kind of special tokens does not
-                exist, `top` is below 1, or `within` is passed together with `query` or `key`.
+            ValueError: The layer, head, stack, queries, keys, sentences or kind of special tokens
+                does not exist, `top` is below 1, or `within` is passed together with `query` or
+                `key`.
 
         Example:
             >>> from attnwidget import load_model
@@ -941,6 +956,7 @@ class Attention(MissingNames):
             key=key,
             stack=stack,
             within=within,
+            sentences=sentences,
             hidden=hidden,
         )
         frame.attrs["model"] = self.model_name

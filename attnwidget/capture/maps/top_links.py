@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,11 @@ Part: TypeAlias = tuple[int, int, int, int]
 #: Strongest links of a head in a part: (head, number of links, part) -> (query, key, weight).
 LinksOfHead: TypeAlias = Callable[[Head, int, Part], list[tuple[int, int, float]]]
 
+#: Sentences of the queries and of the keys, in the names of `HeadView.sentences`.
+Sentences: TypeAlias = Literal["all", "aa", "ab", "ba", "bb"]
+
 _KINDS = ("cls", "sep", "first")
+_SENTENCES = ("all", "aa", "ab", "ba", "bb")
 
 
 def top_links(
@@ -40,6 +44,7 @@ def top_links(
     key: TokenName | None,
     stack: str | None,
     within: Part | None,
+    sentences: str,
     hidden: str | Collection[str],
 ) -> pd.DataFrame:
     """Return the strongest links of heads as a table, strongest first.
@@ -55,6 +60,7 @@ def top_links(
         key: Attended token; None for all.
         stack: Stack, needed only if there are several.
         within: Part of the map to search; None for the whole map.
+        sentences: Sentences of the queries and of the keys.
         hidden: Kinds of special tokens that are left out.
 
     Raises:
@@ -74,7 +80,12 @@ def top_links(
         heads = range(axes.n_heads) if is_layer else [named.head]
     part = _part_of(axes, query, key, within)
     top = whole_number("top", top, 1, "link")
-    left_out = _left_out(axes, hidden)
+    left_out = tuple(
+        hidden_tokens | other_tokens
+        for hidden_tokens, other_tokens in zip(
+            _of_kinds(axes, hidden), _of_other_sentences(axes, sentences), strict=True
+        )
+    )
     rows: list[tuple[int, int, int, int, float]] = []
     for number, index in product(layers, heads):
         one = Head(number, index, axes.name)
@@ -127,6 +138,11 @@ def _part_of(
             f"within={within!r} is a part of the map, and query={query!r}, key={key!r} name "
             "tokens: pass the part or the tokens"
         )
+    if within is not None and not (isinstance(within, Sequence) and len(within) == 4):
+        raise ValueError(
+            f"within must be four positions, (first query, query end, first key, key end), got "
+            f"{within!r}; sentences='ab' is the part from sentence A to sentence B"
+        )
     first, last, left, right = within or (0, len(axes.query), 0, len(axes.key))
     check_part("queries", (first, last), len(axes.query))
     check_part("keys", (left, right), len(axes.key))
@@ -152,7 +168,7 @@ def check_part(name: str, part: tuple[int, ...], count: int) -> None:
         raise ValueError(f"{name} must be (from, to) among 0 to {count}, to excluded; got {part}")
 
 
-def _left_out(axes: Stack, hidden: str | Collection[str]) -> tuple[set[int], set[int]]:
+def _of_kinds(axes: Stack, hidden: str | Collection[str]) -> tuple[set[int], set[int]]:
     """Return the queries and keys that are special tokens of a hidden kind."""
     kinds = {hidden} if isinstance(hidden, str) else set(hidden)
     kinds = {kind.strip("[]").lower() for kind in kinds}
@@ -161,6 +177,24 @@ def _left_out(axes: Stack, hidden: str | Collection[str]) -> tuple[set[int], set
     return tuple(  # type: ignore[return-value]
         {position for position, kind in enumerate(axis.special) if kind in kinds}
         for axis in (axes.query, axes.key)
+    )
+
+
+def _of_other_sentences(axes: Stack, sentences: str) -> tuple[set[int], set[int]]:
+    """Return the queries and keys that are in the other sentence of the pair."""
+    if sentences not in _SENTENCES:
+        raise ValueError(f"sentences={sentences!r} is unknown: {among(sentences, _SENTENCES)}")
+    if sentences == "all":
+        return set(), set()
+    both = (axes.query, axes.key)
+    if not all({0, 1} <= {*axis.segments} for axis in both):
+        raise ValueError(
+            f"sentences={sentences!r} needs two sentences, and this input has one: read two with "
+            "model.attend(text, pair)"
+        )
+    return tuple(  # type: ignore[return-value]
+        {at for at, segment in enumerate(axis.segments) if segment != "ab".index(sentence)}
+        for axis, sentence in zip(both, sentences, strict=True)
     )
 
 

@@ -14,7 +14,7 @@ from attnwidget.capture.maps.head_maps import HeadMaps
 from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
-from attnwidget.capture.maps.top_links import Part, largest_links, top_links
+from attnwidget.capture.maps.top_links import Part, Sentences, largest_links, top_links
 from attnwidget.capture.maps.weights_frame import frame_of_maps
 from attnwidget.capture.tapping.head import Head, HeadName, names_head, takes_head
 from attnwidget.kernels.arrays import Float32Array
@@ -245,6 +245,7 @@ class WordAttention(MissingNames):
         key: TokenName | None = None,
         stack: str | None = None,
         within: tuple[int, int, int, int] | None = None,
+        sentences: Sentences = "all",
         diagonal: bool = True,
         hidden: str | Collection[str] = (),
     ) -> pd.DataFrame:
@@ -260,6 +261,8 @@ class WordAttention(MissingNames):
             stack: Stack, needed only if there are several.
             within: Part of the map to search: (first query, query end, first key, key end), with
                 the ends excluded; None for the whole map.
+            sentences: Sentences of the queries and of the keys: "ab" for links from sentence A to
+                sentence B, or "aa", "ba", "bb"; "all" for all links.
             diagonal: Whether to include links from a word to itself.
             hidden: Kinds of special tokens whose links are left out: "cls", "sep" or "first", or a
                 list of these.
@@ -290,6 +293,7 @@ class WordAttention(MissingNames):
             key=key,
             stack=stack,
             within=within,
+            sentences=sentences,
             hidden=hidden,
         )
 

@@ -107,8 +107,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     page_title = "Why a head attends, and what it carries"
     page_remark = "of the link that was shown when the page was saved"
     jobs = ("link",)
-    _other_names: ClassVar[Mapping[str, str]] = {
-        **AttentionWidget._other_names,
+    _other_options: ClassVar[Mapping[str, str]] = {
+        **AttentionWidget._other_options,
         "query": "'tokens'",
         "key": "'tokens'",
     }

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import secrets
 import sys
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.hidden_frames import hides_frames, warn_caller
+from attnwidget.text.missing_names import MissingNames
 from attnwidget.text.near_names import did_you_mean
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
 from attnwidget.widgets.shared.option_text import options_of
@@ -28,11 +31,26 @@ _HTML = "text/html"
 _Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
-class Exporting:
+class Exporting(MissingNames):
     """Mixin for widgets that draws the page's picture without a page."""
 
     #: Name of the figure's folder, in Python and in TypeScript.
     kind: ClassVar[str]
+    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "display": "the figure as the last line of a cell, or display(figure) of IPython",
+            "plot": "the figure as the last line of a cell, or display(figure) of IPython",
+            "savefig": "save(path)",
+            "show": "the figure as the last line of a cell, or display(figure) of IPython",
+            "to_file": "save(path)",
+            "to_html": "save('page.html'), or static() for a picture in HTML",
+            "to_image": "figure()",
+            "to_png": "save('figure.png')",
+            "to_svg": "save('figure.svg')",
+            "write_html": "save('page.html')",
+            "write_image": "save(path)",
+        }
+    )
 
     _lock: ThreadLock
     # Names of notebook outputs with a picture of this figure.

@@ -122,7 +122,7 @@ class HeadWidget(Exporting, ComputedTraits):
     #: Note for the reader of a page; "" for no note.
     page_remark: ClassVar[str] = ""
     #: The options that stand for names which are no attributes to assign, for hints of errors.
-    _other_names: ClassVar[Mapping[str, str]] = MappingProxyType(
+    _other_options: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "head": "'selected'",
             "heads": "'selected'",
@@ -312,15 +312,16 @@ class HeadWidget(Exporting, ComputedTraits):
 
     def _refuse_unknown(self, traits: Mapping[str, object]) -> None:
         option_names = [name for name in self.trait_names() if not name.startswith("_")]
-        for name in traits:
-            if name not in option_names:
-                raise TypeError(f"{type(self).__name__} has no option {name!r}; {self._hint(name)}")
+        unknown = [name for name in traits if name not in option_names]
+        if unknown:
+            hints = [f"has no option {name!r}; {self._hint(name)}" for name in unknown]
+            raise TypeError(f"{type(self).__name__} {'. It '.join(hints)}")
 
     def _hint(self, name: str) -> str:
         """Return the hint of an error about a misspelled option."""
         # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
-        if name in self._other_names:
-            return f"did you mean {self._other_names[name]}?"
+        if name in self._other_options:
+            return f"did you mean {self._other_options[name]}?"
         if close := near_names(name, inspect.signature(type(self)).parameters):
             return f"did you mean {close[0]!r}?"
         # A figure has dozens of options, which are listed only without a near name.

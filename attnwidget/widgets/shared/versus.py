@@ -67,7 +67,9 @@ class Versus(AttentionWidget):
         value = proposal["value"]
         if not isinstance(value, Attention) and value not in (None, "intact"):
             raise traitlets.TraitError(
-                f"'versus' must be an Attention, \"intact\" or None, got {value!r}"
+                f"'versus' must be an Attention, \"intact\" or None, got {value!r}: "
+                "model.attend(text) reads another text, and selected=['L1 H3', 'L2 H4'] shows two "
+                "heads of one text"
             )
         _check_pair(self.attention, value)
         return value
