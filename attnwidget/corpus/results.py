@@ -344,7 +344,11 @@ class Measurements(MissingNames, Mapping[str, Any]):
         return frame
 
     def _advice_on(self, name: str) -> str:
-        return f"use [{name!r}]" if name in self._results else super()._advice_on(name)
+        if name in self._results:
+            return f"use [{name!r}]"
+        if name in ("chart", "plot") and self._results:
+            return f"each metric has a chart, such as [{next(iter(self._results))!r}].chart()"
+        return super()._advice_on(name)
 
     def __repr__(self) -> str:
         interrupted = "" if self.complete else ", interrupted"

@@ -58,6 +58,16 @@ def encode_examples(
             model has no prediction head.
         ValueError: If there are no examples or several kinds of examples, or a label does not fit.
     """
+    if (
+        isinstance(examples, tuple)
+        and 2 <= len(examples) <= 3
+        and all(isinstance(e, str) for e in examples)
+    ):
+        # Read as texts, (text, label) would have a score that answers another question.
+        raise TypeError(
+            f"{examples!r} is one example or {len(examples)} texts: pass [{examples!r}] for the "
+            f"example, or list(texts); {HOW}"
+        )
     user_examples = _with_segments(model, each_of(examples, HOW))
     if not user_examples:
         raise ValueError(f"there are no examples: {HOW}")

@@ -34,6 +34,7 @@ def names_options(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
             raise TypeError(f"{function.__name__} takes any keyword, so none is unknown")
         names = list(parameters)
+        public = [name for name in names if name != "self"]
 
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -41,13 +42,25 @@ def names_options(**others: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 if name not in names:
                     raise TypeError(
                         f"{function.__name__} has no option {name!r}: "
-                        f"{_advice(name, [n for n in names if n != 'self'], others)}"
+                        f"{_advice(name, public, others)}"
                     )
+            try:
+                signature(function).bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(
+                    f"{function.__name__}: {error}; its parameters are "
+                    f"{', '.join(_as_called(parameters[name]) for name in public)}"
+                ) from None
             return function(*args, **kwargs)
 
         return call
 
     return decorate
+
+
+def _as_called(parameter: Parameter) -> str:
+    """Return a parameter as a caller writes it."""
+    return f"{parameter.name}=" if parameter.kind is Parameter.KEYWORD_ONLY else parameter.name
 
 
 def _advice(name: str, names: list[str], others: dict[str, str]) -> str:

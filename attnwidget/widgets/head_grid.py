@@ -154,7 +154,7 @@ class HeadGrid(MetricChoice, Versus):
 
     _other_options: ClassVar[Mapping[str, str]] = {
         **MetricChoice._other_options,
-        "layers": "HeadView(attention, 'L1', shown_heads='layer') for the heads of one layer, or "
+        "layers": "HeadView(attention, 'L1') for the heads of one layer, or "
         "selected=[...] for some heads, as a grid shows all layers",
         "mode": "HeadView(attention, 'L1 H3', mode='matrix'), as a grid shows small maps",
         "sentences": "HeadView(attention, 'L1 H3', sentences='ab')",

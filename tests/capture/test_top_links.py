@@ -99,6 +99,14 @@ def test_words_have_the_rows_links_and_table_of_their_maps() -> None:
     assert len(words.to_frame()) == 72 * 36
 
 
-def test_rows_of_a_layer_are_refused_with_the_calls_for_layers(attention: Attention) -> None:
-    with pytest.raises(ValueError, match=naming("'L1'", "weights('L1')", "top_links('L1'")):
-        attention.rows("L1", "he", "captain")
+def test_rows_of_a_layer_are_those_of_its_heads(attention: Attention) -> None:
+    for source in (attention, attention.words):
+        rows = source.rows("L1", query="he", key=["captain", "men"])
+        heads = [source.rows(1, head, "he", ["captain", "men"]) for head in range(12)]
+        assert np.array_equal(rows, heads)
+        assert source.rows("L1", query=["he", "ship"]).shape == (12, 2, 15)
+    given: Any = attention
+    with pytest.raises(ValueError, match=naming("'L1'", "query='he'")):
+        given.rows("L1", "he")
+    with pytest.raises(TypeError, match=naming("query")):
+        given.rows("L1 H3")

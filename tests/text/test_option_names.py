@@ -92,3 +92,15 @@ def test_a_grid_of_some_layers_is_refused_with_the_figure_of_some_heads(
     given: dict[str, Any] = {"layers": [1, 2]}
     with pytest.raises(TypeError, match=naming("'layers'", "selected=")):
         HeadGrid(attention, **given)
+
+
+def test_wrong_numbers_of_arguments_list_the_parameters() -> None:
+    given: Any = ablate
+    with pytest.raises(TypeError, match=naming("ablate", "too many", "examples", "scoring=")):
+        given(load_model(device="cpu"), "The woman washed [MASK] hands.", "her")
+
+
+def test_one_example_without_a_list_is_refused() -> None:
+    example = ("The woman washed [MASK] hands.", "her")
+    with pytest.raises(TypeError, match=naming("'her'", f"[{example!r}]")):
+        ablate(load_model(device="cpu"), example, progress=False)

@@ -11,11 +11,12 @@ import pytest
 import traitlets
 from PIL import Image
 
-from attnwidget import Attention, Head, HeadGrid, HeadView, link_figures, load_model
+from attnwidget import Attention, Head, HeadGrid, HeadView, LinkView, link_figures, load_model
 from attnwidget.widgets.head_view import several
 from fixtures import zoo
 from fixtures.recording import on_page, updates
 from fixtures.svg_picture import levels, ramp_table, texts
+from refusals import naming
 
 pytestmark = pytest.mark.usefixtures("recording")
 
@@ -34,7 +35,19 @@ def test_several_chosen_heads_open_beside_each_other(attention: Attention) -> No
     for one in ([(1, 2)], (1, 2), "L1 H2", []):
         assert HeadView(attention, selected=one).arrangement == "one"
     assert HeadView(attention, selected=THREE, arrangement="overlay").arrangement == "overlay"
-    assert HeadView(attention, selected=[(0, head) for head in range(7)]).arrangement == "one"
+    assert HeadView(attention, selected=[*np.ndindex(2, 7)][:13]).arrangement == "one"
+
+
+def test_the_name_of_a_layer_shows_its_heads(attention: Attention) -> None:
+    view = HeadView(attention, "L2")
+    assert (view.arrangement, view.shown_heads, view.layer) == ("beside", "layer", 2)
+    assert on_page(view, "maps")["heads"] == [Head(2, head) for head in range(12)]
+    assert HeadView(attention, "L2", 3).arrangement == "one"
+    assert HeadView(attention, "L2", arrangement="overlay").shown_heads == "layer"
+    with pytest.raises(ValueError, match=naming("'L2'", "'L2 H0'")):
+        HeadView(attention, "L2", versus=attention)
+    with pytest.raises(ValueError, match=naming("'L2'", "'L2 H0'")):
+        LinkView(attention, "L2")
 
 
 def test_a_single_head_sends_no_further_data(attention: Attention) -> None:

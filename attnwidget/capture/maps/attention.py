@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
@@ -32,7 +32,7 @@ from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
-from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
+from attnwidget.capture.maps.named_rows import named_rows
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps
@@ -708,6 +708,16 @@ class Attention(MissingNames):
     @overload
     def rows(
         self,
+        layer: str,
+        *,
+        query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @overload
+    def rows(
+        self,
         layer: int,
         head: int,
         query: TokenName | Sequence[TokenName],
@@ -721,8 +731,8 @@ class Attention(MissingNames):
     def rows(
         self,
         layer: int | HeadName,
-        head: int | None,
-        query: Any,
+        head: int | None = None,
+        query: Any = None,
         key: Any = None,
         *,
         stack: str | None = None,
@@ -730,11 +740,12 @@ class Attention(MissingNames):
         """Return rows of one head's map: [K] for one query, [n, K] for a list of n queries.
 
         With `key`, return only the weights to this key: one number for one query, [n] for n
-        queries; or to a list of m keys, [m] or [n, m].
+        queries; or to a list of m keys, [m] or [n, m]. The name of a layer, such as "L1", gives the
+        rows of all its heads, with the heads as first axis: [H, K] for one query.
 
         Args:
-            layer: Layer, or a head name in place of layer and head.
-            head: Head; left out if `layer` is the name of a head.
+            layer: Layer, or a head name in place of layer and head, or a layer name, "L1".
+            head: Head; left out if `layer` is the name of a head or of a layer.
             query: Token by its number, a word that occurs once, or ("he", 2) for the second "he";
                 or a list of these.
             key: Attended token or tokens, in the forms of `query`; None for all keys.
@@ -742,6 +753,7 @@ class Attention(MissingNames):
 
         Raises:
             ValueError: The layer, head, stack, query or key does not exist.
+            TypeError: There is no query.
 
         Example:
             >>> from attnwidget import load_model
@@ -752,11 +764,15 @@ class Attention(MissingNames):
             (2, 6)
             >>> attention.rows("L2 H8", "the", "cat").round(2)
             np.float32(0.58)
+            >>> attention.rows("L2", query="the").shape
+            (12, 6)
         """
-        refuse_layer_name(layer)
-        layer, head, name = self.head_maps.head_in(stack, layer, head)
-        rows_of = partial(self.head_maps.rows, name, layer, head)
-        return named_rows(self.stacks[name], rows_of, query, key)
+        maps = self.head_maps
+
+        def rows_of_head(one: Head, queries: list[int]) -> Float32Array:
+            return maps.rows(one.stack, one.layer, one.head, queries)
+
+        return named_rows(maps, self.stacks, rows_of_head, layer, head, query, key, stack)
 
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
         """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).

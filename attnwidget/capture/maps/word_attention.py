@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.head_maps import HeadMaps
-from attnwidget.capture.maps.named_rows import named_rows, refuse_layer_name
+from attnwidget.capture.maps.named_rows import named_rows
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
 from attnwidget.capture.maps.top_links import Part, Sentences, largest_links, top_links
@@ -190,6 +190,16 @@ class WordAttention(MissingNames):
     @overload
     def rows(
         self,
+        layer: str,
+        *,
+        query: TokenName | Sequence[TokenName],
+        key: TokenName | Sequence[TokenName] | None = None,
+        stack: str | None = None,
+    ) -> Float32Array: ...
+
+    @overload
+    def rows(
+        self,
         layer: int,
         head: int,
         query: TokenName | Sequence[TokenName],
@@ -203,8 +213,8 @@ class WordAttention(MissingNames):
     def rows(
         self,
         layer: int | HeadName,
-        head: int | None,
-        query: Any,
+        head: int | None = None,
+        query: Any = None,
         key: Any = None,
         *,
         stack: str | None = None,
@@ -212,8 +222,8 @@ class WordAttention(MissingNames):
         """Return rows of one head's map between words, in the forms of `Attention.rows`.
 
         Args:
-            layer: Layer, or the name of a head in place of layer and head.
-            head: Head; left out if `layer` is the name of a head.
+            layer: Layer, or the name of a head in place of layer and head, or a layer name, "L1".
+            head: Head; left out if `layer` is the name of a head or of a layer.
             query: Word by its number, its text if it occurs once, or ("he", 2) for the second
                 "he"; or a list of these.
             key: Attended word or words, in the forms of `query`; None for all words.
@@ -221,6 +231,7 @@ class WordAttention(MissingNames):
 
         Raises:
             ValueError: The layer, head, stack, query or key does not exist.
+            TypeError: There is no query.
 
         Example:
             >>> from attnwidget import load_model
@@ -228,10 +239,12 @@ class WordAttention(MissingNames):
             >>> words.rows("L2 H8", "the", "otters").round(2)
             np.float32(0.71)
         """
-        refuse_layer_name(layer)
-        named = self.head_maps.head_in(stack, layer, head)
-        maps = self._of("weights", named.layer, named.head, named.stack)
-        return named_rows(self.stacks[named.stack], maps.__getitem__, query, key)
+
+        def rows_of_head(one: Head, queries: list[int]) -> Float32Array:
+            rows: Float32Array = self._of("weights", one.layer, one.head, one.stack)[queries]
+            return rows
+
+        return named_rows(self.head_maps, self.stacks, rows_of_head, layer, head, query, key, stack)
 
     @names_options()
     @takes_head

@@ -255,6 +255,8 @@ def _other_meaning(name: str) -> str:
     if paper_name := re.fullmatch(r"([1-9]\d*)-([1-9]\d*)", name):
         head = Head(int(paper_name[1]) - 1, int(paper_name[2]) - 1)
         return f": if it is the name of a paper, which counts from 1, pass '{head}'"
+    if names_layer(name):
+        return f": for the heads of a layer, HeadView(attention, {name!r}) or weights({name!r})"
     if name.isalpha():
         return f": the weights from a word in all heads are token_values('query', {name!r})"
     return ""

@@ -14,7 +14,7 @@ from attnwidget.widgets.wire.values import masked_map, to_wire
 
 ARRANGEMENTS = ("one", "beside", "overlay")
 #: Maximum number of heads that a reader can tell apart, by arrangement.
-MOST_HEADS = {"beside": 6, "overlay": 32}
+MOST_HEADS = {"beside": 12, "overlay": 32}
 # Maximum number of cells that a page receives, and the number above which cells are rounded to
 # bytes.
 _MOST_CELLS = 16_000_000
@@ -36,8 +36,8 @@ def drawn_heads(
     Example:
         >>> from attnwidget import Head
         >>> from attnwidget.widgets.head_view.several import drawn_heads
-        >>> [str(head) for head in drawn_heads([Head(2, 7)], "beside", "layer", 12, 81)]
-        ['L2 H6', 'L2 H7', 'L2 H8', 'L2 H9', 'L2 H10', 'L2 H11']
+        >>> [str(head) for head in drawn_heads([Head(2, 13)], "beside", "layer", 16, 81)]
+        ['L2 H12', 'L2 H13', 'L2 H14', 'L2 H15']
     """
     max_heads = max(1, min(MOST_HEADS[arrangement], _MOST_CELLS // max(1, cells)))
     return heads_together(selected, arrangement, of, n_heads, max_heads)

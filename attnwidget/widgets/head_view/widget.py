@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.stack_axes import Stack
-from attnwidget.capture.tapping.head import Head, HeadName, head_parts, is_one_head
+from attnwidget.capture.tapping.head import (
+    Head,
+    HeadName,
+    head_parts,
+    is_one_head,
+    layer_of_name,
+    names_layer,
+)
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
@@ -93,14 +100,16 @@ class HeadView(TokenSize, FigureOfMaps):
     Args:
         attention: The attention of one input.
         layer: The layer of the head, counted from 0, or the name of the head in place of layer and
-            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`.
+            head: "L1 H3", (1, 3) or a `Head`; or pass `selected`. The name of a layer, "L1", shows
+            the heads of the layer side by side.
         head: The head in its layer, counted from 0.
         stack: The stack of the layer, needed only if the model has several stacks.
         highlight: See the option below.
 
     Raises:
         TypeError: `attention` is not an attention, or an option is unknown.
-        ValueError: The model has no such head.
+        ValueError: The model has no such head, or a layer is named for a long input or a
+            comparison, which show one head.
         traitlets.TraitError: The value of an option is out of range.
 
     Example:
@@ -125,7 +134,10 @@ class HeadView(TokenSize, FigureOfMaps):
         "layer": "the layer of the selected head",
         "mode": '"places" where the keys have places, otherwise "lines" up to 60 tokens and '
         '"matrix" above',
-        "arrangement": '"beside" for two to six heads in `selected`, otherwise "one"',
+        "arrangement": '"beside" for two to twelve heads in `selected`, and for the heads of a '
+        'layer, otherwise "one"',
+        "shown_heads": '"layer" if the layer has a name and no head is chosen, as in '
+        'HeadView(attention, "L1"); otherwise "selected"',
         "highlight": "no words",
     }
 
@@ -147,7 +159,7 @@ class HeadView(TokenSize, FigureOfMaps):
     arrangement = Choice(
         ARRANGEMENTS,
         "one",
-        help='Arrangement of heads: "one" head, up to six heads "beside" each other on a common '
+        help='Arrangement of heads: "one" head, up to twelve heads "beside" each other on a common '
         'scale, or an "overlay" with one color per head; all heads must belong to one stack.',
     ).tag(sync=True, option=True)
     shown_heads = Choice(
@@ -187,6 +199,10 @@ class HeadView(TokenSize, FigureOfMaps):
         is_chosen = layer is not None or head is not None or "selected" in traits
         if isinstance(attention, Attention) and isinstance(versus, Attention) and not is_chosen:
             layer, head, stack = most_changed(attention, versus, stack) or (None, None, stack)
+        if names_layer(layer) and head is None and "selected" not in traits:
+            _refuse_one_head(attention, layer, traits)
+            traits.setdefault("shown_heads", "layer")
+            layer = layer_of_name(layer)
         if isinstance(attention, Attention) and "selected" not in traits:
             traits["selected"] = [chosen_head(attention, layer, head, stack)]
         elif "selected" in traits and (layer, head, stack) != (None, None, None):
@@ -557,13 +573,30 @@ class HeadView(TokenSize, FigureOfMaps):
 
 def _is_for_several(attention: object, traits: Mapping[str, object]) -> bool:
     """Return whether several heads were chosen that fit side by side, and no arrangement."""
+    if "arrangement" in traits or _shows_one_head(attention, traits):
+        return False
+    if traits.get("shown_heads") == "layer":
+        return True
     heads: Any = traits.get("selected")
     is_list = isinstance(heads, (list, tuple, np.ndarray)) and not is_one_head(heads)
-    if not is_list or not 2 <= len(heads) <= MOST_HEADS["beside"] or "arrangement" in traits:
+    if not is_list or not 2 <= len(heads) <= MOST_HEADS["beside"]:
         return False
+    return len({_stack_of(head) for head in heads}) == 1
+
+
+def _shows_one_head(attention: object, traits: Mapping[str, object]) -> bool:
+    """Return whether the figure is of a long input or a comparison, which show one head."""
     is_long = isinstance(attention, Attention) and attention.is_long
-    of_one_stack = len({_stack_of(head) for head in heads}) == 1
-    return of_one_stack and not is_long and traits.get("versus") is None
+    return is_long or traits.get("versus") is not None
+
+
+def _refuse_one_head(attention: object, layer: object, traits: Mapping[str, object]) -> None:
+    """Raise ValueError for a layer in place of a head if the figure shows one head."""
+    if _shows_one_head(attention, traits):
+        raise ValueError(
+            f"{layer!r} is a layer, and a long input or a comparison is shown for one head: name "
+            f"it, such as '{str(layer).strip()} H0'"
+        )
 
 
 def _stack_of(head: Any) -> str | None:

@@ -13,7 +13,14 @@ from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting_places
 from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
-from attnwidget.capture.tapping.head import Head, HeadName, head_parts, layer_of_name, names_head
+from attnwidget.capture.tapping.head import (
+    Head,
+    HeadName,
+    head_parts,
+    layer_of_name,
+    names_head,
+    names_layer,
+)
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.text.counted import counted
@@ -74,9 +81,14 @@ def chosen_head(
         stack: Stack name; None = the first stack.
 
     Raises:
-        ValueError: If there is no such head.
+        ValueError: If there is no such head, or if a layer is named without a head.
         TypeError: If the layer or the head is not an integer.
     """
+    if names_layer(layer) and head is None:
+        raise ValueError(
+            f"{layer!r} is a layer, and this figure shows one head: name it, such as "
+            f"'{str(layer).strip()} H0'"
+        )
     layer = layer_of_name(layer)
     if not (names_head(layer) or names_head(head)):
         name = stack or next(iter(attention.stacks))

@@ -9,7 +9,7 @@ import { twoNames, withDifference } from "./two_maps.js";
 export const nextArrangement = (now: Arrangement): Arrangement =>
   ARRANGEMENTS[(ARRANGEMENTS.indexOf(now) + 1) % ARRANGEMENTS.length] ?? "one";
 /** Largest number of distinguishable heads, the same as in Python, which sends their maps. */
-const MOST_HEADS = { one: 1, beside: 6, overlay: 32 };
+const MOST_HEADS = { one: 1, beside: 12, overlay: 32 };
 /** Largest number of map cells in memory on a page. */
 const MOST_CELLS = 16_000_000;
 
