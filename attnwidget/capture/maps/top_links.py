@@ -80,12 +80,9 @@ def top_links(
         heads = range(axes.n_heads) if is_layer else [named.head]
     part = _part_of(axes, query, key, within)
     top = whole_number("top", top, 1, "link")
-    left_out = tuple(
-        hidden_tokens | other_tokens
-        for hidden_tokens, other_tokens in zip(
-            _of_kinds(axes, hidden), _of_other_sentences(axes, sentences), strict=True
-        )
-    )
+    left_out = _of_kinds(axes, hidden)
+    for positions, others in zip(left_out, _of_other_sentences(axes, sentences), strict=True):
+        positions |= others
     rows: list[tuple[int, int, int, int, float]] = []
     for number, index in product(layers, heads):
         one = Head(number, index, axes.name)
