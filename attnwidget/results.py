@@ -91,6 +91,7 @@ from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
 from attnwidget.words.alignment_results import AlignmentErrors, PairMaps
 from attnwidget.words.coreference_results import CoreferenceAccuracies
+from attnwidget.words.explained_attention_result import ExplainedAttention
 from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
 from attnwidget.words.no_op import NoOpWeights
@@ -126,6 +127,7 @@ __all__ = [
     "EdgeLengths",
     "EntropyResult",
     "ExampleLink",
+    "ExplainedAttention",
     "FeatureChanges",
     "FeatureWeights",
     "FoundLinks",
