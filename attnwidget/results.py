@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from attnwidget.behaviors.behavior_score import BehaviorScore
 from attnwidget.behaviors.effects.head_effect import HeadEffect
+from attnwidget.behaviors.effects.rule_effects import MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import HeadExamples
 from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
@@ -161,6 +162,7 @@ __all__ = [
     "LogitLens",
     "MassInPlacesResult",
     "MeasuredCheckpoints",
+    "MeasuredRules",
     "Measurements",
     "MinimalPairScores",
     "ModalitiesResult",

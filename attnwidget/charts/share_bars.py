@@ -21,6 +21,7 @@ def share_bars(
     title: str,
     value_title: str,
     colors: Sequence[str] | None = None,
+    domain: tuple[float, float] | None = None,
     width: int = WIDTH,
 ) -> alt.Chart:
     """Draw one stacked bar per head; negative shares go to the left.
@@ -31,6 +32,7 @@ def share_bars(
         title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit.
         colors: Color of each part; None = interpolated between the colors of layers.
+        domain: First and last value of the axis; None = those of the bars.
         width: Figure width in pixels.
 
     Raises:
@@ -56,7 +58,12 @@ def share_bars(
     palette = colors or _colors(list(LIGHT.layers), len(parts))
     chart = alt.Chart(inline(table)).mark_bar(height=_ROW - 6)
     chart = chart.encode(
-        x=alt.X("value:Q", title=value_title, axis=alt.Axis(format="%", grid=True, tickCount=5)),
+        x=alt.X(
+            "value:Q",
+            title=value_title,
+            axis=alt.Axis(format="%", grid=True, tickCount=5),
+            scale=alt.Undefined if domain is None else alt.Scale(domain=list(domain)),
+        ),
         y=alt.Y("name:N", title=None, sort=list(dict.fromkeys(table["name"]))),
         color=alt.Color(
             "part:O",

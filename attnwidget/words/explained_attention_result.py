@@ -16,13 +16,8 @@ from attnwidget.words.probe_words import SentencesResult
 if TYPE_CHECKING:
     import altair as alt
 
-#: Parts of a head's attention with their colors.
-FACTOR_COLORS = {
-    "position": "#0f7d62",
-    "grammar": "#b5661a",
-    "same word": "#3f74b8",
-    "rest": "#d3d5d9",
-}
+#: Parts of a head's attention, in the order of `ExplainedAttention.shares`.
+FACTORS = ("position", "grammar", "same word", "rest")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,7 +52,7 @@ class ExplainedAttention(SentencesResult):
 
     def heads(self) -> HeadMetrics:
         """Return the numbers per head, float64 [L, H], by title: shares first, then the rest."""
-        return dict(zip(FACTOR_COLORS, self.shares, strict=True)) | super().heads()
+        return dict(zip(FACTORS, self.shares, strict=True)) | super().heads()
 
     @property
     def finding(self) -> str:
@@ -67,7 +62,7 @@ class ExplainedAttention(SentencesResult):
             return "All heads attend equally to all words."
         n_heads = int(told.sum())
         parts = []
-        for name, values in list(zip(FACTOR_COLORS, self.shares, strict=True))[:3]:
+        for name, values in list(zip(FACTORS, self.shares, strict=True))[:3]:
             head, value = extreme_head(values)
             count = int((values[told] > 0.5).sum())
             parts.append(f"{name} in {count} (most in {head}: {value:.0%})")
@@ -92,10 +87,11 @@ class ExplainedAttention(SentencesResult):
             ValueError: If `by` is unknown.
         """
         from attnwidget.charts.share_bars import share_bars
+        from attnwidget.charts.theme import LIGHT
 
         one_of("by", by, ("head", "layer"))
         positive = np.clip(self.shares, 0, None)
-        parts = dict(zip(FACTOR_COLORS, positive / positive.sum(0), strict=True))
+        parts = dict(zip(FACTORS, positive / positive.sum(0), strict=True))
         if by == "layer":
             parts = {name: layer_means(values)[:, None] for name, values in parts.items()}
         frame = heads_frame(parts).rename(columns={"metric": "part"}).dropna(subset="value")
@@ -106,6 +102,7 @@ class ExplainedAttention(SentencesResult):
             title=f"What decides where heads look\n{self.model_name}, "
             f"{counted(self.n_words, 'word')}; sentences that were not fitted",
             value_title="explained deviance",
-            colors=list(FACTOR_COLORS.values()),
+            colors=LIGHT.factors,
+            domain=(0, 1),
             width=width,
         )
