@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from attnwidget import AttentionModel, Sentence, load_model
+from attnwidget import AttentionModel, Head, Sentence, load_model
 from attnwidget.behaviors import LinkBehavior, measure_rules
 from attnwidget.behaviors.effects.rule_effects import LossChange, work_of
 from attnwidget.behaviors.link_rule import LinkRule
@@ -244,6 +244,19 @@ def test_relations_and_own_rules_have_a_table_and_a_chart() -> None:
     assert 0 < frame.applied[0] < 0.3 < frame.applied[2]
     rows = [row for rows in found.chart().to_dict()["datasets"].values() for row in rows]
     assert {row.get("replacement") for row in rows} >= {"head off", "its rule", "wrong rule"}
+
+
+def test_a_head_is_named_in_every_form() -> None:
+    model = load_model(device="cpu")
+    expected = None
+    for form in ("L0 H2", (0, 2), Head(0, 2)):
+        found = measure_rules(model, TEXTS, {form: "previous token"}, progress=False)
+        assert found[form] is found["L0 H2"]
+        table = found.to_frame().to_csv()
+        assert table == (expected or table)
+        expected = table
+    with pytest.raises(KeyError, match=naming("L1 H3", "L0 H2")):
+        found["L1 H3"]
 
 
 def test_conclusions_follow_from_the_intervals() -> None:

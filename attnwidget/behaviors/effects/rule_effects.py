@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.behaviors.behavior_score import t_interval
 from attnwidget.behaviors.effects.rule_coverage import RuleCoverage
 from attnwidget.capture.result import Result
-from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
+from attnwidget.capture.tapping.head import Head, HeadName, head_parts
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.significance import fieller_interval
 from attnwidget.text.counted import counted
@@ -255,8 +255,7 @@ class MeasuredRules(Result):
             KeyError: If no rule of the head was measured.
         """
         by_name = {str(rule.head): rule for rule in self.rules}
-        layer, number, _ = head_of_result(head, None, (10**6, 10**6))
-        name = f"L{layer} H{number}"
+        name = str(Head(*head_parts(head, None)))
         if name not in by_name:
             raise KeyError(f"{name} has no measured rule: choose from {', '.join(by_name)}")
         return by_name[name]

@@ -62,7 +62,9 @@ def ordinary_tokens(batch: Batch) -> Tensor:
     """Return whether a token is neither padding nor a special token, bool [B, n]."""
     special = torch.zeros_like(batch.real)
     for item, axis in enumerate(batch.tokens):
-        special[item, : len(axis)] = torch.tensor([bool(kind) for kind in axis.special])
+        special[item, : len(axis)] = torch.tensor(
+            [bool(kind) for kind in axis.special], dtype=torch.bool, device=special.device
+        )
     return batch.real & ~special
 
 
