@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from attnwidget.behaviors.behavior_score import BehaviorScore
 from attnwidget.behaviors.effects.head_effect import HeadEffect
+from attnwidget.behaviors.effects.rule_effects import MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import HeadExamples
 from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
@@ -91,6 +92,7 @@ from attnwidget.text.word_links import Link, LinkedSentence
 from attnwidget.text.word_vectors import WordVectors
 from attnwidget.words.alignment_results import AlignmentErrors, PairMaps
 from attnwidget.words.coreference_results import CoreferenceAccuracies
+from attnwidget.words.explained_attention_result import ExplainedAttention
 from attnwidget.words.governors import GovernorPredictions
 from attnwidget.words.linguistic_features import FeatureWeights
 from attnwidget.words.no_op import NoOpWeights
@@ -126,6 +128,7 @@ __all__ = [
     "EdgeLengths",
     "EntropyResult",
     "ExampleLink",
+    "ExplainedAttention",
     "FeatureChanges",
     "FeatureWeights",
     "FoundLinks",
@@ -159,6 +162,7 @@ __all__ = [
     "LogitLens",
     "MassInPlacesResult",
     "MeasuredCheckpoints",
+    "MeasuredRules",
     "Measurements",
     "MinimalPairScores",
     "ModalitiesResult",

@@ -1,6 +1,7 @@
 """The public names of `attnwidget.behaviors` and the modules that define them."""
 
 from .behavior import LinkBehavior as LinkBehavior
+from .effects.measure_rules import measure_rules as measure_rules
 from .examples.head_examples import head_examples as head_examples
 from .gallery.head_gallery import head_gallery as head_gallery
 from .gallery.link_panels import link_panels as link_panels

@@ -1,6 +1,8 @@
-"""Stacked bars of shares, one bar per head."""
+"""Stacked bars of shares, one bar per head or layer."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import altair as alt
 import pandas as pd
@@ -14,14 +16,23 @@ _ROW = 20
 
 
 def share_bars(
-    frame: pd.DataFrame, *, title: str, value_title: str, width: int = WIDTH
+    frame: pd.DataFrame,
+    *,
+    title: str,
+    value_title: str,
+    colors: Sequence[str] | None = None,
+    domain: tuple[float, float] | None = None,
+    width: int = WIDTH,
 ) -> alt.Chart:
     """Draw one stacked bar per head; negative shares go to the left.
 
     Args:
         frame: Table with the columns layer, head, part and value; the parts keep their order.
+            Without the column head, a bar is a layer.
         title: Figure title; further lines become the subtitle.
         value_title: Quantity and unit.
+        colors: Color of each part; None = interpolated between the colors of layers.
+        domain: First and last value of the axis; None = those of the bars.
         width: Figure width in pixels.
 
     Raises:
@@ -35,24 +46,34 @@ def share_bars(
         >>> share_bars(frame, title="One head", value_title="share").mark.type
         'bar'
     """
-    table = checked(frame, ["layer", "head", "part", "value"], "share_bars")
+    unit = "head" if "head" in frame else "layer"
+    columns = ["layer", "head"] if unit == "head" else ["layer"]
+    table = checked(frame, [*columns, "part", "value"], "share_bars")
     parts = list(dict.fromkeys(table["part"]))
     table["order"] = table["part"].map({part: number for number, part in enumerate(parts)})
-    table["name"] = [f"L{row.layer} H{row.head}" for row in table.itertuples()]
-    anchors = list(LIGHT.layers)
+    table["name"] = [
+        f"L{row.layer} H{row.head}" if unit == "head" else f"L{row.layer}"
+        for row in table.itertuples()
+    ]
+    palette = colors or _colors(list(LIGHT.layers), len(parts))
     chart = alt.Chart(inline(table)).mark_bar(height=_ROW - 6)
     chart = chart.encode(
-        x=alt.X("value:Q", title=value_title, axis=alt.Axis(format="%", grid=True, tickCount=5)),
+        x=alt.X(
+            "value:Q",
+            title=value_title,
+            axis=alt.Axis(format="%", grid=True, tickCount=5),
+            scale=alt.Undefined if domain is None else alt.Scale(domain=list(domain)),
+        ),
         y=alt.Y("name:N", title=None, sort=list(dict.fromkeys(table["name"]))),
         color=alt.Color(
             "part:O",
             sort=parts,
             title="part",
-            scale=alt.Scale(domain=parts, range=_colors(anchors, len(parts))),
+            scale=alt.Scale(domain=parts, range=list(palette)),
         ),
         order=alt.Order("order:Q"),
         tooltip=[
-            alt.Tooltip("name:N", title="head"),
+            alt.Tooltip("name:N", title=unit),
             alt.Tooltip("part:N"),
             alt.Tooltip("value:Q", title=value_title, format=NUMBER),
         ],

@@ -116,6 +116,7 @@ class Theme:
     `accent` is for the selection, `second` for a comparison, `right` and `wrong` for predictions,
     as in the widgets. `layers` are the anchor colors from the first to the last layer, with the
     same contrast. `ramp` is the widgets' scale of attention weights and begins with the background.
+    `factors` are position, grammar, same word and the rest of what decides where a head looks.
     """
 
     ground: str
@@ -131,6 +132,7 @@ class Theme:
     ramp: tuple[str, ...]
     diverging: tuple[str, ...]
     layers: tuple[str, ...]
+    factors: tuple[str, ...]
 
 
 LIGHT = Theme(
@@ -147,6 +149,7 @@ LIGHT = Theme(
     ramp=("#ffffff", "#b5b4f0", "#5a53cd", "#170a5e"),
     diverging=("#8c3403", "#d98a5c", "#e9e9ec", "#7fa6ec", "#124a9c"),
     layers=("#b05400", "#b22f59", "#7e03a8", "#0d0887"),
+    factors=("#0f7d62", "#b5661a", "#3f74b8", "#d3d5d9"),
 )
 DARK = Theme(
     ground="#111111",
@@ -162,6 +165,7 @@ DARK = Theme(
     ramp=("#111111", "#34307c", "#7a74e6", "#f3f2ff"),
     diverging=("#ffb98a", "#b0602c", "#2e2f34", "#3a68b5", "#a6c8ff"),
     layers=("#8080d6", "#d678c8", "#f8a06e", "#f6e896"),
+    factors=("#35b08d", "#dd8f45", "#7aa7e6", "#45474d"),
 )
 
 

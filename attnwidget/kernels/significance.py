@@ -372,6 +372,42 @@ def percentile_tails(n: int) -> tuple[float, float]:
     return float(scipy.stats.norm.cdf(-half_width)), float(scipy.stats.norm.cdf(half_width))
 
 
+def fieller_interval(numerator: Float64Array, denominator: Float64Array) -> tuple[float, float]:
+    """Return Fieller's 95 % interval of the ratio of two means of paired numbers (Fieller 1954).
+
+    The interval contains 0 if and only if the interval of Student's t for the mean numerator does.
+    It is finite if and only if the interval of the mean denominator does not contain 0.
+
+    Args:
+        numerator: Numerator of each unit, [n].
+        denominator: Denominator of the same units, [n].
+
+    Returns:
+        Low and high; NaN if the interval is not finite, or with fewer than 3 units.
+
+    Example:
+        >>> import numpy as np
+        >>> from attnwidget.kernels.significance import fieller_interval
+        >>> spent, total = np.array([1.0, 2.0, 1.5, 1.2]), np.array([2.0, 4.2, 2.9, 2.3])
+        >>> low, high = fieller_interval(spent, total)
+        >>> round(low, 3), round(high, 3)
+        (0.471, 0.576)
+    """
+    n = len(numerator)
+    if n < 3:
+        return float("nan"), float("nan")
+    a, b = float(np.mean(numerator)), float(np.mean(denominator))
+    (v_a, c), (_, v_b) = np.cov(numerator, denominator) / n
+    t_squared = float(scipy.stats.t.ppf((1 + _CONFIDENCE) / 2, n - 1)) ** 2
+    scale = b**2 - t_squared * v_b
+    if scale <= 0:
+        return float("nan"), float("nan")
+    center = a * b - t_squared * c
+    # Rounding may leave a negative number if the ratio is the same for all units.
+    half_width = float(np.sqrt(max(center**2 - scale * (a**2 - t_squared * v_a), 0.0)))
+    return float((center - half_width) / scale), float((center + half_width) / scale)
+
+
 def bootstrap_weights(n: int, draws: int) -> Float64Array:
     """Return the counts of n units in the original sample and in bootstrap samples.
 

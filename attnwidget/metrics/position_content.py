@@ -139,6 +139,10 @@ class PositionContent(Accumulator[PositionContentResult]):
     share remains the same, it comes from the position encoding; if it falls, it came from the word
     order of the language. The control costs one more forward pass per batch.
 
+    Every key counts equally in this variance, including keys with almost no weight. Use
+    `words.explained_attention` for the share of the attention itself: there, a key counts by its
+    weight, and grammar and equal words have shares too.
+
     Args:
         max_offset: Largest offset; larger offsets count as `max_offset`. Sums take 8 * (2 *
             max_offset + 1)^2 bytes per layer.

@@ -3,6 +3,7 @@
 from .annotated_links import noun_pronoun_links as noun_pronoun_links
 from .annotated_links import subject_verb_links as subject_verb_links
 from .coreference import probe_coreference as probe_coreference
+from .explained_attention import explained_attention as explained_attention
 from .governors import predict_governors as predict_governors
 from .linguistic_features import probe_features as probe_features
 from .no_op import probe_no_op as probe_no_op

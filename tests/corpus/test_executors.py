@@ -45,6 +45,7 @@ from attnwidget.probes.features import extract_features
 from attnwidget.results import HeadResult
 from attnwidget.text.mentions import Document
 from attnwidget.words import (
+    explained_attention,
     probe_coreference,
     probe_features,
     probe_links,
@@ -185,6 +186,7 @@ def test_processes_load_a_model_by_its_name(processes: ProcessPoolExecutor) -> N
 STUDIES: dict[str, Any] = {
     "relations": lambda model, more: probe_relations(model, TREES, **more),
     "features": lambda model, more: probe_features(model, TREES, **more),
+    "explained attention": lambda model, more: explained_attention(model, TREES, **more),
     "looking away": lambda model, more: probe_no_op(model, TREES, "obj", **more),
     "links": lambda model, more: probe_links(model, subject_verb_links(TREES), **more),
     "coreference": lambda model, more: probe_coreference(model, DOCUMENTS, **more),

@@ -26,6 +26,7 @@ from attnwidget.interventions import head_importance, measure_minimal_pairs, pat
 from attnwidget.metrics import measure_checkpoints
 from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
 from attnwidget.words import (
+    explained_attention,
     noun_pronoun_links,
     predict_governors,
     probe_coreference,
@@ -83,6 +84,7 @@ STUDIES: dict[str, Callable[[AttentionModel, Any], Any]] = {
 
 #: Studies of annotated data, and what their refusal of texts names.
 ANNOTATED: dict[str, tuple[Callable[[AttentionModel, Any], Any], str]] = {
+    "explained_attention": (explained_attention, "load_treebank"),
     "noun_pronoun_links": (lambda model, texts: noun_pronoun_links(texts), "load_coreference"),
     "subject_verb_links": (lambda model, texts: subject_verb_links(texts), "load_treebank"),
     "probe_coreference": (probe_coreference, "load_coreference"),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, bootstrap, false_discovery_control, permutation_test
+from scipy.stats import binomtest, bootstrap, false_discovery_control, permutation_test, sem
+from scipy.stats import t as student
 
 from attnwidget.interventions.score_changes import ScoreChanges
 from attnwidget.kernels.significance import (
@@ -19,6 +20,7 @@ from attnwidget.kernels.significance import (
     bootstrap_weights,
     differ,
     few_differ,
+    fieller_interval,
     holm,
     paired_interval,
     percentile_interval,
@@ -309,3 +311,20 @@ def test_no_mean_of_few_values_is_significant() -> None:
     assert sign_flip_test(np.ones(8)) > 0.05 / 72
     # The randomization test draws 9,999 sign vectors, so no p-value is below 1 / 10,000.
     assert np.isinf(smallest_mean_change(np.arange(100.0), 0.05 / 1000))
+
+
+def test_the_interval_of_a_ratio_keeps_its_level() -> None:
+    """The interval of Fieller contains the true ratio in 95 % of samples, as Student's t."""
+    random = np.random.default_rng(0)
+    inside = 0
+    for _ in range(2000):
+        below = random.normal(1.0, 0.8, 20)
+        above = 0.4 * below + random.normal(0.0, 0.5, 20)
+        low, high = fieller_interval(above, below)
+        inside += low <= 0.4 <= high
+        mean_low = student.interval(0.95, 19, above.mean(), sem(above))[0]
+        assert (low > 0) == (mean_low > 0)
+    assert 0.94 < inside / 2000 < 0.96
+    around_zero = np.array([1.0, -1.0, 2.0, -2.0])
+    assert all(np.isnan(fieller_interval(np.ones(4), around_zero)))
+    assert all(np.isnan(fieller_interval(np.ones(2), np.ones(2))))

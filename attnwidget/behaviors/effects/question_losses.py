@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.model import AttentionModel
+from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Changes, Replay
 from attnwidget.corpus.equal_lengths import of_one_length
@@ -71,6 +72,19 @@ def _read_losses(
     """
     passes = unit_scores(replay, batch_of(model, examples), units, "loss")
     losses = np.concatenate([numbers.cpu().numpy() for numbers in passes])
+    return padded_losses(losses, examples, n_questions)
+
+
+def padded_losses(
+    losses: Float64Array, examples: Sequence[TextExample], n_questions: int
+) -> Float64Array:
+    """Return the losses of the questions of each text, [U, Q, B], padded with NaN.
+
+    Args:
+        losses: Losses of all questions, text by text, [U, P].
+        examples: B texts.
+        n_questions: Number of questions Q to which texts are padded.
+    """
     padded = np.full((len(losses), n_questions, len(examples)), np.nan)
     start = 0
     for item, example in enumerate(examples):
@@ -78,6 +92,19 @@ def _read_losses(
         padded[:, : stop - start, item] = losses[:, start:stop]
         start = stop
     return padded
+
+
+def mean_changes(
+    model: AttentionModel, heads: Sequence[Head], reference: Sequence[str | Segment]
+) -> dict[Head, Change]:
+    """Return the replacement of each head by its mean output over reference texts.
+
+    Raises:
+        ValueError: If the values of the heads are unknown, so that outputs cannot be replaced.
+    """
+    with model.disabled(heads, method="mean", reference=list(reference)):
+        changes = model.edits.changes
+    return {head: changes[head] for head in heads}
 
 
 def question_losses(
@@ -116,9 +143,7 @@ def question_losses(
         raise TypeError(f"{type(model.hf_model).__name__} predicts no words")
     sorted_heads = sorted(heads)
     with model.lock.in_turn():
-        with model.disabled(sorted_heads, method="mean", reference=list(reference)):
-            changes = model.edits.changes
-        units = [{head: changes[head]} for head in sorted_heads]
+        units = [{h: change} for h, change in mean_changes(model, sorted_heads, reference).items()]
         n_questions = max(len(example.places) for example in examples)
         study_key = {
             "units": digest_of(sorted_heads),

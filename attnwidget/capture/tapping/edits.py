@@ -22,9 +22,11 @@ from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 
 # Methods that name single tokens of an input.
-_OF_TOKENS = ("first", "patch")
+_OF_TOKENS = ("first", "patch", "rule")
 # Method of heads that keep their outputs, apart from scaled links.
 KEPT = "links"
+# Method of heads whose weights are those of a rule.
+RULED = "rule"
 # Maximum number of heads with the same edit that a caption lists.
 _LISTED = 12
 
@@ -34,11 +36,14 @@ class Change:
     """The change of one head: another output before the output projection, or scaled links.
 
     Attributes:
-        method: One of METHODS, or "links" if only links are scaled.
+        method: One of METHODS, "links" if only links are scaled, or "rule" for the weights of a
+            rule.
         said: Method in captions: "uniform", "mean over 24 tokens".
-        output: Replacement of every query's output, [Dv] ("mean"), or [Q, Dv] ("patch").
+        output: Replacement of every query's output, [Dv] ("mean"), or [Q, Dv] ("patch"). With
+            "rule", the output of the queries whose `weights` are all 0.
         queries: Queries whose output "patch" replaces; () for all.
         links: Links whose weights are multiplied, after any replacement of the weights.
+        weights: Weights of "rule" for the inputs of one batch, [B, Q, K].
     """
 
     method: str
@@ -46,6 +51,7 @@ class Change:
     output: Tensor | None = None
     queries: tuple[int, ...] = ()
     links: tuple[LinkFactors, ...] = ()
+    weights: Tensor | None = None
 
     def after(self, earlier: Change | None) -> Change:
         """Return this change inside a block with an `earlier` change of the same head.
@@ -122,6 +128,8 @@ class LayerChanges:
                 rows[head] = torch.zeros_like(weights[:, head])
             elif change.method == "first":
                 rows[head] = first_key_weights(weights[:, head], head_visible)
+            elif change.weights is not None:
+                rows[head] = self._ruled(weights[:, head], change.weights)
         if rows:
             weights = torch.stack(
                 [rows.get(head, weights[:, head]) for head in range(n_heads)], dim=1
@@ -133,6 +141,16 @@ class LayerChanges:
         for links, heads in heads_by_links.items():
             weights = self._with_scaled_links(weights, links, sorted(heads), sink)
         return weights
+
+    def _ruled(self, rows: Tensor, replacement: Tensor) -> Tensor:
+        """Return the weights of a rule for a head with the weights `rows`, [B, Q, K]."""
+        if rows.shape != replacement.shape:
+            raise ValueError(
+                f"the weights of a rule are those of one batch of the shape "
+                f"{tuple(replacement.shape)}, but this pass has maps of the shape "
+                f"{tuple(rows.shape)}: read the same batch"
+            )
+        return replacement.to(rows)
 
     def _with_scaled_links(
         self,
@@ -195,6 +213,9 @@ class LayerChanges:
             replacement = change.output.to(outputs)
             if change.method == "patch":
                 rows[head] = self._patched(rows[head], replacement, change.queries)
+            elif change.weights is not None:
+                has_links = change.weights.to(outputs).any(-1, keepdim=True)  # [B, Q, 1]
+                rows[head] = torch.where(has_links, rows[head], replacement)
             else:
                 rows[head] = replacement.expand(rows[head].shape)
         return torch.stack(rows, 1)
@@ -264,9 +285,10 @@ class Edits:
             digest.update(repr((*head, change.method)).encode())
             digest.update("".join(links.key for links in change.links).encode())
             digest.update(repr(change.queries).encode() if change.queries else b"")
-            if change.output is not None:
-                values = change.output.detach().float().cpu().numpy()
-                digest.update(np.ascontiguousarray(values).tobytes())
+            for tensor in (change.output, change.weights):
+                if tensor is not None:
+                    values = tensor.detach().float().cpu().numpy()
+                    digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
 
     @property
