@@ -23,6 +23,15 @@ import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/she
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
+import { paintWithScale } from "./head_strip/strip_paint.js";
+import {
+  SCALE_WIDTH,
+  STRIP_HEIGHT,
+  scaleTexts,
+  stripScene,
+  stripText,
+} from "./head_strip/strip_scene.js";
+import { isPair } from "./locks.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
@@ -52,6 +61,7 @@ const TEXT_LINES = 2;
 const LINE_SIZE = 14;
 const LINE_HEIGHT = 20;
 const ANSWERS_WIDTH = 460;
+const STRIP_WIDTH = 640;
 /** Width from which a picture has two columns. */
 const TWO_COLUMNS = 760;
 const MOST_ROWS = 20;
@@ -148,17 +158,44 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     sheet.place(across, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, across, request.theme, FONT, tableRuler),
     );
+    placeStrip(sheet, state, reading, guess);
   }
   return {
     sheet,
-    caption: captionOf(state, line, shown, drawn),
+    caption: captionOf(
+      state,
+      [line, stripNote(state, request.brief ? undefined : guess)],
+      shown,
+      drawn,
+    ),
     table: tableOf(state, line, drawn),
   };
 };
 
+/** Draw the strip of all heads below the answers. */
+function placeStrip(sheet: Sheet, state: Whole, reading: Reading, guess: Guess): void {
+  const effects = shownEffects(state, guess);
+  if (!effects) return;
+  const width = Math.min(STRIP_WIDTH, sheet.room);
+  const room = { width: width - SCALE_WIDTH, look: sheet.look };
+  const strip = stripScene(effects, reading.head, false, room);
+  sheet.gap();
+  sheet.place(width, STRIP_HEIGHT, (pen) => paintWithScale(pen, strip));
+}
+
+/** Return the effects of all heads on the answer; undefined if the picture does not show them. */
+const shownEffects = ({ tokens }: Whole, guess: Guess | undefined) =>
+  isPair(tokens) ? undefined : guess?.effects;
+
+/** Return the note about the strip of all heads; "" without a strip. */
+function stripNote(state: Whole, guess: Guess | undefined): string {
+  const effects = shownEffects(state, guess);
+  return effects ? `bars below the answers: ${stripText(effects)}, ${scaleTexts(effects)[1]}` : "";
+}
+
 function captionOf(
   state: Whole,
-  line: string,
+  lines: string[],
   shown: Panel[],
   drawn: Partial<Record<Panel, Drawn>>,
 ): Caption {
@@ -178,7 +215,7 @@ function captionOf(
     quantity: of?.quantity ?? "",
     scale: of?.scale ?? "",
     notes: [
-      line,
+      ...lines,
       `panels: ${names(shown).join(", ") || "none"}`,
       ...noted,
       isMissing ? `not measured yet: ${TITLES[tab]}` : "",

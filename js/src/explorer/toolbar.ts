@@ -14,7 +14,7 @@ const KEYS = [
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
   ["[ and ], click on a layer", "step through the layers; with a kept word, to its strongest head"],
   ["m", "lines or matrix"],
-  ["Arrow keys in all heads, Enter", "move between heads, select one"],
+  ["Arrow keys in all heads, Enter", "move between heads, select one; also below the answers"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   [OFF, "switch the head off, or on again"],
   ["s", "open the menu save; Enter takes its first format"],

@@ -13,13 +13,16 @@ import { detailsBelow } from "./details.js";
 import { explorerPanel } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 import { gridTitle } from "./grid_title.js";
+import { headStrip } from "./head_strip/head_strip.js";
 import { headTitle } from "./head_title.js";
 import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
-import { onEscape, wordLocks } from "./locks.js";
+import { isPair, onEscape, wordLocks } from "./locks.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
+import { headPreview } from "./peeked_head.js";
 import { followPointer } from "./pointer.js";
+import { areExpected } from "./sentence/answer_effects.js";
 import type { Reading } from "./sentence/reading.js";
 import { sentencePanel } from "./sentence/sentence_panel.js";
 import { fitsSentence } from "./sentence/words.js";
@@ -97,6 +100,14 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     },
     mounted.drawNow,
   );
+  const preview = headPreview(model, figures.grid);
+  const strip = headStrip({
+    point(head) {
+      preview(head);
+      schedule();
+    },
+    select: selecting(model),
+  });
   const keys = explorerKeys(bar, () => switchHead(model));
   onEscape(root, takeBack, signal);
   onBrackets(root, bar.step, signal);
@@ -140,6 +151,17 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     );
   }
 
+  /** Return the strip of all heads below the answers. A pair asks another question. */
+  function needsView({ guess, predictions, reading }: OnScreen, look: Look) {
+    if (!reading) return nothing;
+    const isAsked = predictions !== undefined && !isPair(model.get("tokens"));
+    const effects = isAsked ? guess?.effects : undefined;
+    const isOffered = "predictions" in model.get("_offers");
+    const isWaiting = isAsked && areExpected(predictions, isOffered);
+    const hasAnswers = guess !== undefined;
+    return strip.view({ effects, shown: reading.head, hasAnswers, isWaiting }, look, left);
+  }
+
   function view(look: Look): unknown {
     const { peeked, pointed } = pointer.now;
     const screen = readScreen(model, figures, pointer.now);
@@ -160,7 +182,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
           ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
-          ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
+          ${answersView(screen.guess, reading, guessHint(model, screen), left, needsView(screen, look))}
         </div>
         <div class="attnw-ex-right">
           ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}
