@@ -232,6 +232,18 @@ test("keys move between heads and select one; other keys are left to the explore
   expect(point.mock.lastCall).toEqual([null]);
 });
 
+test("two keys before the next drawing move twice", () => {
+  const el = document.createElement("div");
+  document.body.append(el);
+  const point = vi.fn();
+  const strip = headStrip({ point, select: vi.fn() });
+  const of = { effects: CAPTAIN, hasAnswers: true, isWaiting: false };
+  render(strip.view({ ...of, shown: [1, 3, "self"] }, LOOK, 600), el);
+  for (const key of ["ArrowRight", "PageUp"])
+    el.querySelector("canvas")?.dispatchEvent(new KeyboardEvent("keydown", { key }));
+  expect(point.mock.lastCall).toEqual([[2, 4, "self"]]);
+});
+
 test("while effects are computed the earlier bars stay, pale; without answers their place", () => {
   const { el, canvas, draw, point, middle, fire } = shown();
   fire("pointermove", { clientX: middle(35), pointerType: "mouse" });

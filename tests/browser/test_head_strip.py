@@ -1,4 +1,4 @@
-"""The strip of all heads under the answers: which head the answer needs."""
+"""What an answer needs: the strip of all heads under the answers, and the bars at the words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from playwright.sync_api import Browser, Locator, expect
 from attnwidget import PredictionView, explore, load_model
 from browser.axe import AXE, complaints
 from browser.figures import GridOnPage
+from browser.notebook import LiveNotebook
 from browser.overflow import overflowing
 from browser.pages import Watched, watched
+from browser.servers import Server
 from browser.settled import settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -143,3 +145,50 @@ def test_a_finger_selects_a_bar(browser: Browser, saved: Path) -> None:
         strip(root).tap(position=middle(root, 2, 11))
         expect(root.locator(".attnw-ex-right h4")).to_contain_text("L2 H11")
         seen.assert_quiet()
+
+
+CELL = f"""
+from attnwidget import explore
+explorer = explore(text={TEXT!r}, treebank=False)
+explorer
+"""
+
+
+def test_words_that_the_answer_needs_come_and_go_by_key_and_by_click(
+    browser: Browser, lab: Server
+) -> None:
+    with watched(browser, width=1440, height=900) as seen:
+        notebook = LiveNotebook(seen.page, lab, "lab/tree", "words-needed", [CELL])
+        notebook.run_cell(0)
+        root = notebook.output(0).locator(".attnw-ex-root")
+        line = root.locator(".attnw-ex-look")
+        toggle = root.get_by_role("button", name="words it needs")
+        words = root.get_by_role("toolbar").get_by_role("button")
+        expect(toggle).to_have_attribute("aria-pressed", "false")
+        words.nth(HE).focus()
+        root.page.keyboard.press("n")
+        expect(toggle).to_have_attribute("aria-pressed", "true")
+        expect(line).to_contain_text("Up: where “he”, masked, looks, mean of all 72 heads")
+        expect(line).to_contain_text("most without “that” (−33 points)")
+        expect(strip(root)).to_have_count(0)
+        numbers = root.locator(".attnw-ex-arcs text")
+        assert "−33" in numbers.all_inner_texts() + numbers.all_text_contents()
+        assert overflowing(root) == []
+        assert not AXE.is_file() or complaints(root.page) == []
+        # The bars stay while the pointer passes over other words.
+        words.nth(4).hover()
+        settle(root)
+        expect(line).to_contain_text("Up: where “he”")
+        # A click on a word asks about the pair, and Escape ends the bars first.
+        words.nth(CAPTAIN).click()
+        notebook.wait_for_value("explorer.tokens", [("query", HE), ("key", CAPTAIN)])
+        expect(line).to_contain_text("“he” gives “captain”")
+        toggle.click()
+        notebook.wait_for_value("explorer.tokens", [("query", HE)])
+        expect(line).to_contain_text("Up: where “he”")
+        words.nth(HE).press("Escape")
+        expect(line).to_contain_text("In L1 H3")
+        notebook.wait_for_value("explorer.tokens", [("query", HE)])
+        notebook.wait_for_value("explorer.predictions._needs_asked", False)
+        seen.assert_quiet()
+        notebook.close()

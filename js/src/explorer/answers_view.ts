@@ -56,6 +56,7 @@ function titleOf(guess: Guess, reading: Reading) {
 /**
  * Return the model's answers, each with two thin bars, before and after. The blue bar is pale while
  * the head is on, because it shows the answer without the head. `below`: Figure under the answers.
+ * `aside`: Control at the end of the title.
  */
 export function answersView(
   guess: Guess | undefined,
@@ -63,6 +64,7 @@ export function answersView(
   hint: string,
   width: number,
   below: unknown,
+  aside: unknown = nothing,
 ) {
   if (!guess || !reading)
     return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
@@ -80,7 +82,7 @@ export function answersView(
           ? html` <s class=${afterClass(isOff)}></s
               >${without}`
           : nothing
-      }</span></h4>
+      }</span>${aside}</h4>
     <ul class=${`attnw-ex-answers${isNarrow ? " attnw-ex-narrow" : isLong ? " attnw-ex-long" : ""}`}
       style=${`grid-template-rows: repeat(${rows}, auto)`}
       >${answers.map((answer) => answerView(answer, isOff))}</ul>

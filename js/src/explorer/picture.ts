@@ -24,18 +24,13 @@ import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { paintWithScale } from "./head_strip/strip_paint.js";
-import {
-  SCALE_WIDTH,
-  STRIP_HEIGHT,
-  scaleTexts,
-  stripScene,
-  stripText,
-} from "./head_strip/strip_scene.js";
+import { SCALE_WIDTH, STRIP_HEIGHT, stripScene, stripText } from "./head_strip/strip_scene.js";
 import { isPair } from "./locks.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
+import { canAsk, needsLine, needsOf, type WordNeeds } from "./sentence/word_needs.js";
 import { fitsSentence } from "./sentence/words.js";
 
 /** State of an explorer with its visible panels and the predictions about the shown text. */
@@ -80,6 +75,7 @@ function rowsFor(width: number, shown: Panel[]): Panel[][][] {
 function said(state: Whole): {
   reading: Reading | undefined;
   guess: Guess | undefined;
+  needs: WordNeeds | undefined;
   line: string;
 } {
   const view = state._drawn.view?.state as ViewState | undefined;
@@ -88,8 +84,10 @@ function said(state: Whole): {
   const screen = { explorer: state, grid, view, predictions, peeked: null, pointed: null };
   const reading = view && readingOf({ ...screen, view });
   const guess = reading && guessOf(reading, predictions);
-  const line = reading ? lineText(lineOf(reading, grid, guess)) : "";
-  return { reading, guess, line };
+  const needs = canAsk(reading, guess) ? needsOf(guess, predictions) : undefined;
+  if (!reading) return { reading, guess, needs, line: "" };
+  const line = guess && needs ? needsLine(reading, guess, needs) : lineOf(reading, grid, guess);
+  return { reading, guess, needs, line: lineText(line) };
 }
 
 /** Draw the visible panels, arranged as on the page. */
@@ -100,7 +98,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const quick = open.filter((name) => QUICK.includes(name));
   const shown = request.brief && quick.length ? quick : open;
   const drawn: Partial<Record<Panel, Drawn>> = {};
-  const { reading, guess, line } = said(state);
+  const { reading, guess, needs, line } = said(state);
   const draw = (name: Panel, width: number): Sheet[] => {
     const panel = state._drawn[name];
     if (!panel) return [];
@@ -130,7 +128,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const input = query?.placed || key?.placed ? "attention" : "attention to a text";
   sheet.title(`${state._source.model}: ${input}`, isDrawn ? "" : cut + count);
   if (isDrawn) {
-    const at = sentencePicture(reading, sheet.room, FONT, tableRuler);
+    const at = sentencePicture(reading, needs, sheet.room, FONT, tableRuler);
     sheet.place(at.width, at.height, (pen) => paintSentence(pen, at, reading, request.theme, FONT));
   }
   if (line) {
@@ -158,13 +156,13 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     sheet.place(across, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, across, request.theme, FONT, tableRuler),
     );
-    placeStrip(sheet, state, reading, guess);
+    if (!needs) placeStrip(sheet, state, reading, guess);
   }
   return {
     sheet,
     caption: captionOf(
       state,
-      [line, stripNote(state, request.brief ? undefined : guess)],
+      [line, stripNote(state, request.brief || needs ? undefined : guess)],
       shown,
       drawn,
     ),
@@ -190,7 +188,7 @@ const shownEffects = ({ tokens }: Whole, guess: Guess | undefined) =>
 /** Return the note about the strip of all heads; "" without a strip. */
 function stripNote(state: Whole, guess: Guess | undefined): string {
   const effects = shownEffects(state, guess);
-  return effects ? `bars below the answers: ${stripText(effects)}, ${scaleTexts(effects)[1]}` : "";
+  return effects ? `bars below the answers: ${stripText(effects)}` : "";
 }
 
 function captionOf(

@@ -19,6 +19,7 @@ import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
 import { isPair, onEscape, wordLocks } from "./locks.js";
+import { needsToggle } from "./needs_toggle.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
 import { headPreview } from "./peeked_head.js";
 import { followPointer } from "./pointer.js";
@@ -91,6 +92,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       point: pointer.point,
       choose(at) {
         if (!reading) return;
+        needs.end();
         locks.choose(at, reading.isOneText);
         pointer.click(at);
         schedule();
@@ -108,7 +110,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     },
     select: selecting(model),
   });
-  const keys = explorerKeys(bar, () => switchHead(model));
+  const needs = needsToggle(model, figures.models);
+  const keys = explorerKeys(bar, () => switchHead(model), needs.turn);
   onEscape(root, takeBack, signal);
   onBrackets(root, bar.step, signal);
 
@@ -120,7 +123,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
   /** Undo the last lock or switch: the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    if (!locks.takeBack() && !switchAllOn(model)) return false;
+    if (!needs.end() && !locks.takeBack() && !switchAllOn(model)) return false;
     schedule();
     return true;
   }
@@ -152,9 +155,9 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   }
 
   /** Return the strip of all heads below the answers. A pair asks another question. */
-  function needsView({ guess, predictions, reading }: OnScreen, look: Look) {
+  function stripView({ guess, predictions, reading, needs }: OnScreen, look: Look) {
     if (!reading) return nothing;
-    const isAsked = predictions !== undefined && !isPair(model.get("tokens"));
+    const isAsked = !needs && predictions !== undefined && !isPair(model.get("tokens"));
     const effects = isAsked ? guess?.effects : undefined;
     const isOffered = "predictions" in model.get("_offers");
     const isWaiting = isAsked && areExpected(predictions, isOffered);
@@ -166,6 +169,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const { peeked, pointed } = pointer.now;
     const screen = readScreen(model, figures, pointer.now);
     reading = screen.reading;
+    needs.update(screen);
+    root.classList.toggle("attnw-ex-other-pass", screen.needs?.isMasked === true);
     root.classList.toggle("attnw-ex-own-legend", hasOwnLegend(model, screen));
     const isSentence = reading && !reading.compared.length && fitsSentence(reading.words);
     const isEditing = form.isOpen() || !isSentence;
@@ -173,7 +178,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const hasChanges = !!screen.grid?._thumbnails?.changes;
     const line = lineNow(model, screen, root.dataset.link === "lost");
     return html`${form.view(isEditing)}
-      ${reading && !isEditing ? sentence.view(reading, look) : nothing}
+      ${reading && !isEditing ? sentence.view(reading, screen.needs, look) : nothing}
       ${errorWithWayOut(model)}
       ${lineView(line, () => toggleResting(model), !peeked && !pointed)}
       <div class="attnw-ex-main">
@@ -182,7 +187,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
           ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
-          ${answersView(screen.guess, reading, guessHint(model, screen), left, needsView(screen, look))}
+          ${answersView(screen.guess, reading, guessHint(model, screen), left, stripView(screen, look), needs.view())}
         </div>
         <div class="attnw-ex-right">
           ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}

@@ -74,7 +74,9 @@ export function headStrip(actions: StripActions) {
   function press(event: KeyboardEvent): void {
     if (!scene || event.ctrlKey || event.metaKey || event.altKey) return;
     const { bars, present, effects } = scene;
-    const at = present ? bars.indexOf(present) : -1;
+    // The strip may not have been drawn since the last key.
+    const cursor = pointed ?? present?.head;
+    const at = bars.findIndex(({ head }) => String(head) === String(cursor));
     const next = {
       ArrowRight: at + 1,
       ArrowUp: at + 1,
@@ -86,7 +88,7 @@ export function headStrip(actions: StripActions) {
       End: bars.length - 1,
     }[event.key];
     if (next !== undefined) point(bars[Math.min(Math.max(next, 0), bars.length - 1)]);
-    else if ((event.key === "Enter" || event.key === " ") && present) actions.select(present.head);
+    else if ((event.key === "Enter" || event.key === " ") && cursor) actions.select(cursor);
     else {
       // This key switches the selected head off, so select the head of the cursor first.
       if (event.key === "x" && pointed) actions.select(pointed);
