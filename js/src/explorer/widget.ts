@@ -165,6 +165,13 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     return strip.view({ effects, shown: reading.head, hasAnswers, isWaiting }, look, left);
   }
 
+  /** Return the answers, with the strip of all heads below and the switch to the needed words. */
+  function answersOf(screen: OnScreen, look: Look) {
+    const hint = guessHint(model, screen);
+    const below = stripView(screen, look);
+    return answersView(screen.guess, screen.reading, hint, left, below, needs.view());
+  }
+
   function view(look: Look): unknown {
     const { peeked, pointed } = pointer.now;
     const screen = readScreen(model, figures, pointer.now);
@@ -187,7 +194,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
           ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
-          ${answersView(screen.guess, reading, guessHint(model, screen), left, stripView(screen, look), needs.view())}
+          ${answersOf(screen, look)}
         </div>
         <div class="attnw-ex-right">
           ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}

@@ -100,9 +100,13 @@ export function changeText({ name, probability }: AnswerEffects, change: number)
 }
 
 /** Return the explanation of the strip, for its title and for captions. */
-export const stripText = ({ name, method, areOthersOff }: AnswerEffects): string =>
-  `change of ${inQuotes(name)} without each ${areOthersOff ? "further " : ""}head (${method}), in order ` +
-  "of layers; down: the answer loses";
+export function stripText({ name, method, areOthersOff }: AnswerEffects): string {
+  const head = areOthersOff ? "further head" : "head";
+  return (
+    `change of ${inQuotes(name)} without each ${head} (${method}), in order of layers; ` +
+    "down: the answer loses"
+  );
+}
 
 function barsOf({ layers, heads, stack, values }: AnswerEffects, width: number) {
   const count = layers * heads;
