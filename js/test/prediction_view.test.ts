@@ -73,6 +73,8 @@ const state = (change: Partial<PredictionState> = {}): PredictionState => ({
   corrupted: "",
   lens: false,
   _lens: null,
+  _needs_asked: false,
+  _needs: null,
   _message: "",
   _problem: "",
   _predictions: ANSWERED,

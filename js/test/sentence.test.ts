@@ -996,14 +996,15 @@ describe("the guess of the model", () => {
     const ofOne = { ...effects(0.004), others: null };
     expect(line(predictions({ _effects: ofOne }))).not.toContain("Without");
   });
-  test("names the head that matters most beside layers without attention", () => {
+  test("has the effects of all heads, and none in layers without attention", () => {
     const reading = read(screen());
     const values = new Float32Array(LAYERS * HEADS);
     values.fill(Number.NaN, 0, HEADS);
     values[4] = -0.2;
     const found = { ...effects(0), values: wireOf(values, [LAYERS, HEADS]) };
     const guess = guessOf(reading, predictions({ _effects: found }));
-    expect(guess?.most).toEqual({ head: [1, 1, "self"], answer: "he" });
+    expect(guess?.effects).toMatchObject({ layers: LAYERS, heads: HEADS, stack: "self" });
+    expect(guess?.effects?.values[4]).toBeCloseTo(-0.2);
     expect(guess?.answers[0]?.after).toBeUndefined();
     expect(guess?.changes).toBeUndefined();
   });
@@ -1081,10 +1082,23 @@ describe("the guess of the model", () => {
     const off = { ...asked, off: [[0, 0, "self"]], task: "class" };
     expect(title(predictions({ _predictions: off }))).toBe("The model says | with heads off");
   });
-  test("names the head that moves the answer most", () => {
+  test("has effects of the followed answer, with its present probability", () => {
     const reading = read(screen());
-    const guess = guessOf(reading, predictions({ _effects: effects(0.04) }));
-    expect(guess?.most).toEqual({ head: [1, 1, "self"], answer: "he" });
+    const found = effects(0.04);
+    expect(guessOf(reading, predictions({ _effects: found }))?.effects).toMatchObject({
+      name: "he",
+      probability: 0.3,
+      areOthersOff: false,
+      method: "uniform",
+    });
+    const { _predictions: asked } = predictions();
+    const without = rows.map((row) => ({ ...row, after: 0.2 }));
+    const off = { ...asked, off: [[1, 1, "self"]], rows: without };
+    expect(
+      guessOf(reading, predictions({ _predictions: off, _effects: found }))?.effects,
+    ).toMatchObject({ probability: 0.2, areOthersOff: true });
+    const estimate = { ...found, estimate: true };
+    expect(guessOf(reading, predictions({ _effects: estimate }))?.effects).toBeUndefined();
   });
   test("is silent about another word than the one that was asked about", () => {
     const reading = read(screen());

@@ -17,10 +17,11 @@ STATIC = ROOT / "attnwidget" / "widgets" / "static"
 BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 # A page gets each of these; the code that draws pictures stays with Python. The largest, the view,
 # draws lines between columns and between rows, matrices, and rows on pictures and sounds, of one or
-# several heads, and long inputs piece by piece.
+# several heads, and long inputs piece by piece. The explorer also draws the strip of all heads and
+# the words that an answer needs.
 BUDGET = 80_000
 BUDGETS = {
-    "explorer.js": 90_000,
+    "explorer.js": 105_000,
     "head_grid.js": 98_000,
     "head_view.js": 176_000,
     "picture.js": 270_000,

@@ -43,6 +43,7 @@ from attnwidget.widgets.prediction_view.shown_question import (
     stack_of_answers,
     what_is_read,
 )
+from attnwidget.widgets.prediction_view.word_needs import WantedNeeds, word_needs
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import computed, when_open
@@ -168,7 +169,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     kind = "prediction_view"
     page_label = "predictions"
     page_title = "What the model answers"
-    jobs = ("lens", "effects")
+    jobs = ("lens", "needs", "effects")
     page_remark = "as they were when it was saved: a page has no model to be asked again"
 
     position = traitlets.Int(
@@ -218,6 +219,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
     _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
     # Answers after each layer, for the page; None until they are computed.
     _lens: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
+    # Whether an explorer shows which words the answer needs.
+    _needs_asked = traitlets.Bool(False).tag(sync=True, from_page=True)
+    # What the answer loses without each word, for the page; None until it is measured.
+    _needs: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
     # Reason why there are no effects, or "".
     _problem = traitlets.Unicode().tag(sync=True)
 
@@ -664,6 +669,27 @@ class PredictionView(BackgroundAnswers, StackChoice):
         lens = answers_by_layer(attention, answered)
         show = partial(setattr, self, "_lens", lens)
         yield self._unless_replaced("lens", answered, show)
+
+    # The words that the answer needs
+
+    @computed("_answered", "_needs_asked", "unit", sync=False)
+    def _needs_wanted(self) -> WantedNeeds | None:
+        """Request for the words that the answer needs; None if they are not shown."""
+        if self._answered is None or not self._needs_asked:
+            return None
+        heads = tuple(self._edit[0])
+        return WantedNeeds(
+            self.attention.intact, self._answered, heads, self._method_used(), self.unit
+        )
+
+    @traitlets.observe("_needs_wanted")
+    def _find_needs(self, change: object) -> None:
+        self._needs = None
+        self._ask("needs", self._needs_wanted, self._needs_job)
+
+    def _needs_job(self, wanted: WantedNeeds) -> Job:
+        needs = word_needs(wanted, lambda: not self._is_asked_now("needs", wanted))
+        yield self._unless_replaced("needs", wanted, partial(setattr, self, "_needs", needs))
 
 
 def _direct(wanted: WantedEffects) -> FoundEffects:

@@ -1,7 +1,5 @@
 import { html, nothing } from "lit-html";
-import { inQuotes } from "../shared/labels.js";
 import { percentText } from "../shared/percent_text.js";
-import { type Head, headName } from "../shared/types.js";
 import { fromWord } from "./from_word.js";
 import { type Answer, afterName, askedOf, type Guess, isChanged } from "./sentence/guess.js";
 import type { Reading } from "./sentence/reading.js";
@@ -9,6 +7,11 @@ import type { Reading } from "./sentence/reading.js";
 /** Widths in pixels from which answers are in two columns of three, or three columns of two. */
 const TWO_COLUMNS = 420;
 const THREE_COLUMNS = 640;
+/** Heights of the title, of an answer, and of the space between two answers. */
+const TITLE = 29;
+const ROW = 16;
+const ROW_GAP = 2;
+const MOST_ANSWERS = 5;
 /** Number of characters above which answers, for example image classes, need wide columns. */
 const SHORT = 8;
 
@@ -37,6 +40,13 @@ function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
   </li>`;
 }
 
+/** Return the number of rows of answers. */
+const rowsFor = (width: number, isLong: boolean, count = MOST_ANSWERS): number =>
+  width > THREE_COLUMNS && !isLong ? 2 : width > TWO_COLUMNS ? 3 : count;
+
+/** Return the height of the title and the answers. */
+const heightOf = (rows: number): number => TITLE + rows * ROW + (rows - 1) * ROW_GAP;
+
 /** Return the title of the answers: the question to the model. */
 function titleOf(guess: Guess, reading: Reading) {
   const { lead, word, rest } = askedOf(guess, reading);
@@ -45,23 +55,26 @@ function titleOf(guess: Guess, reading: Reading) {
 
 /**
  * Return the model's answers, each with two thin bars, before and after. The blue bar is pale while
- * the head is on, because it shows the answer without the head.
+ * the head is on, because it shows the answer without the head. `below`: Figure under the answers.
+ * `aside`: Control at the end of the title.
  */
 export function answersView(
   guess: Guess | undefined,
   reading: Reading | undefined,
   hint: string,
   width: number,
-  select: (head: Head) => void,
+  below: unknown,
+  aside: unknown = nothing,
 ) {
   if (!guess || !reading)
     return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
-      >${hint}</p></div>`;
-  const { answers, isOff, most, task } = guess;
+      style=${hint ? `min-height: ${heightOf(rowsFor(width, false))}px` : nothing}
+      >${hint}</p>${hint ? below : nothing}</div>`;
+  const { answers, isOff, task } = guess;
   const without = afterName(guess, reading.head);
   const isLong = answers.some(({ text }) => text.length > SHORT) && task !== "next";
   const isNarrow = width > THREE_COLUMNS && !isLong;
-  const rows = isNarrow ? 2 : width > TWO_COLUMNS ? 3 : answers.length;
+  const rows = rowsFor(width, isLong, answers.length);
   return html`<div class="attnw-ex-guess">
     <h4 aria-level="2"><span class="attnw-ex-guess-title">${titleOf(guess, reading)}</span>
       <span class="attnw-ex-guess-key"><s class="attnw-ex-before"></s>whole${
@@ -69,16 +82,10 @@ export function answersView(
           ? html` <s class=${afterClass(isOff)}></s
               >${without}`
           : nothing
-      }</span>
-      ${
-        most
-          ? html`<span class="attnw-ex-most">most: <button type="button" class="attnw-ex-link"
-              title=${`the head that moves ${inQuotes(most.answer)} most`}
-              @click=${() => select(most.head)}>${headName(most.head)}</button></span>`
-          : nothing
-      }</h4>
+      }</span>${aside}</h4>
     <ul class=${`attnw-ex-answers${isNarrow ? " attnw-ex-narrow" : isLong ? " attnw-ex-long" : ""}`}
       style=${`grid-template-rows: repeat(${rows}, auto)`}
       >${answers.map((answer) => answerView(answer, isOff))}</ul>
+    ${below}
   </div>`;
 }

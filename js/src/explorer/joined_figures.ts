@@ -22,7 +22,7 @@ type Name = keyof Figures;
 const TRAITS: { [N in Name]: string[] } = {
   grid: OF_GRID,
   view: OF_VIEW,
-  predictions: [...OF_PREDICTIONS, "tokens", "unit"],
+  predictions: [...OF_PREDICTIONS, "tokens", "unit", "_needs_asked", "_needs"],
 };
 
 /**

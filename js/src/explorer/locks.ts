@@ -41,6 +41,10 @@ export function withoutLast(tokens: Tokens): Tokens {
   return from !== undefined && last(tokens, "key") !== undefined ? [["query", from]] : [];
 }
 
+/** Return whether two words are locked. */
+export const isPair = (tokens: Tokens): boolean =>
+  last(tokens, "query") !== undefined && last(tokens, "key") !== undefined;
+
 /** Return callbacks that lock words. */
 export function wordLocks(model: Model<ExplorerState>) {
   return {

@@ -9,6 +9,7 @@ import type { Pointer } from "./pointer.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
+import { canAsk, needsLine, needsOf, needsProblem, type WordNeeds } from "./sentence/word_needs.js";
 import { isBehind } from "./text_draft.js";
 
 const READ = [
@@ -28,6 +29,8 @@ export interface OnScreen {
   grid: GridState | undefined;
   guess: Guess | undefined;
   predictions: PredictionState | undefined;
+  /** Words that the answer needs, if they are asked for and known. */
+  needs: WordNeeds | undefined;
 }
 
 /** Read the head and the words on the screen, and the model's answers about them. */
@@ -41,8 +44,19 @@ export function readScreen(
   const isAsked = model.get("progress").predictions === undefined;
   const predictions = isAsked ? figures.predictions() : undefined;
   const explorer = snapshot(model, READ as readonly (keyof ExplorerState)[]);
-  const reading = view && readingOf({ explorer, grid, view, predictions, ...pointer });
-  return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
+  const screen = (at: Pointer) => {
+    const reading = view && readingOf({ explorer, grid, view, predictions, ...at });
+    return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
+  };
+  // The bars at the words are about the locked word, so the pointer does not replace it.
+  if (predictions?._needs_asked) {
+    const locked = screen({ ...pointer, pointed: null });
+    const needs = canAsk(locked.reading, locked.guess)
+      ? needsOf(locked.guess, predictions)
+      : undefined;
+    if (needs) return { ...locked, needs };
+  }
+  return { ...screen(pointer), needs: undefined };
 }
 
 /** Return whether the figures wait for the requested input. */
@@ -52,14 +66,15 @@ export const isWaiting = (model: Model<ExplorerState>): boolean =>
 /** Return the line about the screen. `isLost`: Whether the kernel has stopped answering. */
 export function lineNow(
   model: Model<ExplorerState>,
-  { reading, grid, guess }: OnScreen,
+  { reading, grid, guess, needs, predictions }: OnScreen,
   isLost: boolean,
 ): Line | string {
   if (isLost) return SILENT_KERNEL;
   if (isWaiting(model)) return "";
   // A page without a kernel has only the data of its panels.
   if (!reading) return model.get("panels").length ? "" : NO_PANELS;
-  return lineOf(reading, grid, guess);
+  if (guess && needs) return needsLine(reading, guess, needs);
+  return (canAsk(reading, guess) && needsProblem(predictions)) || lineOf(reading, grid, guess);
 }
 
 /**

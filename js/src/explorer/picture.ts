@@ -23,10 +23,14 @@ import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/she
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
+import { paintWithScale } from "./head_strip/strip_paint.js";
+import { SCALE_WIDTH, STRIP_HEIGHT, stripScene, stripText } from "./head_strip/strip_scene.js";
+import { isPair } from "./locks.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
 import { type Reading, readingOf } from "./sentence/reading.js";
+import { canAsk, needsLine, needsOf, type WordNeeds } from "./sentence/word_needs.js";
 import { fitsSentence } from "./sentence/words.js";
 
 /** State of an explorer with its visible panels and the predictions about the shown text. */
@@ -52,6 +56,7 @@ const TEXT_LINES = 2;
 const LINE_SIZE = 14;
 const LINE_HEIGHT = 20;
 const ANSWERS_WIDTH = 460;
+const STRIP_WIDTH = 640;
 /** Width from which a picture has two columns. */
 const TWO_COLUMNS = 760;
 const MOST_ROWS = 20;
@@ -70,6 +75,7 @@ function rowsFor(width: number, shown: Panel[]): Panel[][][] {
 function said(state: Whole): {
   reading: Reading | undefined;
   guess: Guess | undefined;
+  needs: WordNeeds | undefined;
   line: string;
 } {
   const view = state._drawn.view?.state as ViewState | undefined;
@@ -78,8 +84,10 @@ function said(state: Whole): {
   const screen = { explorer: state, grid, view, predictions, peeked: null, pointed: null };
   const reading = view && readingOf({ ...screen, view });
   const guess = reading && guessOf(reading, predictions);
-  const line = reading ? lineText(lineOf(reading, grid, guess)) : "";
-  return { reading, guess, line };
+  const needs = canAsk(reading, guess) ? needsOf(guess, predictions) : undefined;
+  if (!reading) return { reading, guess, needs, line: "" };
+  const line = guess && needs ? needsLine(reading, guess, needs) : lineOf(reading, grid, guess);
+  return { reading, guess, needs, line: lineText(line) };
 }
 
 /** Draw the visible panels, arranged as on the page. */
@@ -90,7 +98,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const quick = open.filter((name) => QUICK.includes(name));
   const shown = request.brief && quick.length ? quick : open;
   const drawn: Partial<Record<Panel, Drawn>> = {};
-  const { reading, guess, line } = said(state);
+  const { reading, guess, needs, line } = said(state);
   const draw = (name: Panel, width: number): Sheet[] => {
     const panel = state._drawn[name];
     if (!panel) return [];
@@ -120,7 +128,7 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
   const input = query?.placed || key?.placed ? "attention" : "attention to a text";
   sheet.title(`${state._source.model}: ${input}`, isDrawn ? "" : cut + count);
   if (isDrawn) {
-    const at = sentencePicture(reading, sheet.room, FONT, tableRuler);
+    const at = sentencePicture(reading, needs, sheet.room, FONT, tableRuler);
     sheet.place(at.width, at.height, (pen) => paintSentence(pen, at, reading, request.theme, FONT));
   }
   if (line) {
@@ -148,17 +156,44 @@ export const drawPicture: DrawPicture<Whole> = (state, request) => {
     sheet.place(across, answersHeight(guess), (pen) =>
       paintAnswers(pen, guess, across, request.theme, FONT, tableRuler),
     );
+    if (!needs) placeStrip(sheet, state, reading, guess);
   }
   return {
     sheet,
-    caption: captionOf(state, line, shown, drawn),
+    caption: captionOf(
+      state,
+      [line, stripNote(state, request.brief || needs ? undefined : guess)],
+      shown,
+      drawn,
+    ),
     table: tableOf(state, line, drawn),
   };
 };
 
+/** Draw the strip of all heads below the answers. */
+function placeStrip(sheet: Sheet, state: Whole, reading: Reading, guess: Guess): void {
+  const effects = shownEffects(state, guess);
+  if (!effects) return;
+  const width = Math.min(STRIP_WIDTH, sheet.room);
+  const room = { width: width - SCALE_WIDTH, look: sheet.look };
+  const strip = stripScene(effects, reading.head, false, room);
+  sheet.gap();
+  sheet.place(width, STRIP_HEIGHT, (pen) => paintWithScale(pen, strip));
+}
+
+/** Return the effects of all heads on the answer; undefined if the picture does not show them. */
+const shownEffects = ({ tokens }: Whole, guess: Guess | undefined) =>
+  isPair(tokens) ? undefined : guess?.effects;
+
+/** Return the note about the strip of all heads; "" without a strip. */
+function stripNote(state: Whole, guess: Guess | undefined): string {
+  const effects = shownEffects(state, guess);
+  return effects ? `bars below the answers: ${stripText(effects)}` : "";
+}
+
 function captionOf(
   state: Whole,
-  line: string,
+  lines: string[],
   shown: Panel[],
   drawn: Partial<Record<Panel, Drawn>>,
 ): Caption {
@@ -178,7 +213,7 @@ function captionOf(
     quantity: of?.quantity ?? "",
     scale: of?.scale ?? "",
     notes: [
-      line,
+      ...lines,
       `panels: ${names(shown).join(", ") || "none"}`,
       ...noted,
       isMissing ? `not measured yet: ${TITLES[tab]}` : "",

@@ -9,14 +9,16 @@ import type { ExplorerState } from "./explorer_types.js";
 import { viewMenu } from "./view_menu.js";
 
 const OFF = "x";
+const NEEDS = "n";
 const KEYS = [
   ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
   ["[ and ], click on a layer", "step through the layers; with a kept word, to its strongest head"],
   ["m", "lines or matrix"],
-  ["Arrow keys in all heads, Enter", "move between heads, select one"],
+  ["Arrow keys in all heads, Enter", "move between heads, select one; also below the answers"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   [OFF, "switch the head off, or on again"],
+  [NEEDS, "the words that the answer needs, at the words"],
   ["s", "open the menu save; Enter takes its first format"],
   ["Escape", "take back: the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
@@ -33,7 +35,11 @@ export function toolbar(
   grid: () => GridState | undefined,
 ) {
   const { fixed } = model.get("_source");
-  const keys = keyList(fixed ? KEYS.filter(([key]) => key !== OFF) : KEYS, mounted, signal);
+  const keys = keyList(
+    fixed ? KEYS.filter(([key]) => key !== OFF && key !== NEEDS) : KEYS,
+    mounted,
+    signal,
+  );
   const figures = viewMenu(mounted, signal);
 
   function layers(): Layers | undefined {
@@ -107,13 +113,14 @@ export function onBrackets(
 
 /** Return the key handler of the explorer, which returns whether it handled the key. */
 export const explorerKeys =
-  (bar: ReturnType<typeof toolbar>, switchHead: () => void) =>
+  (bar: ReturnType<typeof toolbar>, switchHead: () => void, turnNeeds: () => boolean) =>
   (event: KeyboardEvent): boolean => {
     const { target, key } = event;
     if (isShortcut(event) || takesKeys(target)) return false;
     if (key === "?") bar.toggleKeys();
     else if (key === "m") bar.turnWay();
     else if (key === "x") switchHead();
+    else if (key === NEEDS) return turnNeeds();
     else if (key === "s") return bar.save();
     else return false;
     return true;

@@ -13,13 +13,17 @@ import { detailsBelow } from "./details.js";
 import { explorerPanel } from "./explorer_panel.js";
 import { type ExplorerContext, type ExplorerState, PANELS, type Panel } from "./explorer_types.js";
 import { gridTitle } from "./grid_title.js";
+import { headStrip } from "./head_strip/head_strip.js";
 import { headTitle } from "./head_title.js";
 import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
-import { onEscape, wordLocks } from "./locks.js";
+import { isPair, onEscape, wordLocks } from "./locks.js";
+import { needsToggle } from "./needs_toggle.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
+import { headPreview } from "./peeked_head.js";
 import { followPointer } from "./pointer.js";
+import { areExpected } from "./sentence/answer_effects.js";
 import type { Reading } from "./sentence/reading.js";
 import { sentencePanel } from "./sentence/sentence_panel.js";
 import { fitsSentence } from "./sentence/words.js";
@@ -88,6 +92,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
       point: pointer.point,
       choose(at) {
         if (!reading) return;
+        needs.end();
         locks.choose(at, reading.isOneText);
         pointer.click(at);
         schedule();
@@ -97,7 +102,16 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     },
     mounted.drawNow,
   );
-  const keys = explorerKeys(bar, () => switchHead(model));
+  const preview = headPreview(model, figures.grid);
+  const strip = headStrip({
+    point(head) {
+      preview(head);
+      schedule();
+    },
+    select: selecting(model),
+  });
+  const needs = needsToggle(model, figures.models);
+  const keys = explorerKeys(bar, () => switchHead(model), needs.turn);
   onEscape(root, takeBack, signal);
   onBrackets(root, bar.step, signal);
 
@@ -109,7 +123,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
 
   /** Undo the last lock or switch: the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    if (!locks.takeBack() && !switchAllOn(model)) return false;
+    if (!needs.end() && !locks.takeBack() && !switchAllOn(model)) return false;
     schedule();
     return true;
   }
@@ -140,10 +154,30 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     );
   }
 
+  /** Return the strip of all heads below the answers. A pair asks another question. */
+  function stripView({ guess, predictions, reading, needs }: OnScreen, look: Look) {
+    if (!reading) return nothing;
+    const isAsked = !needs && predictions !== undefined && !isPair(model.get("tokens"));
+    const effects = isAsked ? guess?.effects : undefined;
+    const isOffered = "predictions" in model.get("_offers");
+    const isWaiting = isAsked && areExpected(predictions, isOffered);
+    const hasAnswers = guess !== undefined;
+    return strip.view({ effects, shown: reading.head, hasAnswers, isWaiting }, look, left);
+  }
+
+  /** Return the answers, with the strip of all heads below and the switch to the needed words. */
+  function answersOf(screen: OnScreen, look: Look) {
+    const hint = guessHint(model, screen);
+    const below = stripView(screen, look);
+    return answersView(screen.guess, screen.reading, hint, left, below, needs.view());
+  }
+
   function view(look: Look): unknown {
     const { peeked, pointed } = pointer.now;
     const screen = readScreen(model, figures, pointer.now);
     reading = screen.reading;
+    needs.update(screen);
+    root.classList.toggle("attnw-ex-other-pass", screen.needs?.isMasked === true);
     root.classList.toggle("attnw-ex-own-legend", hasOwnLegend(model, screen));
     const isSentence = reading && !reading.compared.length && fitsSentence(reading.words);
     const isEditing = form.isOpen() || !isSentence;
@@ -151,7 +185,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const hasChanges = !!screen.grid?._thumbnails?.changes;
     const line = lineNow(model, screen, root.dataset.link === "lost");
     return html`${form.view(isEditing)}
-      ${reading && !isEditing ? sentence.view(reading, look) : nothing}
+      ${reading && !isEditing ? sentence.view(reading, screen.needs, look) : nothing}
       ${errorWithWayOut(model)}
       ${lineView(line, () => toggleResting(model), !peeked && !pointed)}
       <div class="attnw-ex-main">
@@ -160,7 +194,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
           ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
-          ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
+          ${answersOf(screen, look)}
         </div>
         <div class="attnw-ex-right">
           ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}

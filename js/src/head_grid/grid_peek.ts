@@ -6,7 +6,15 @@ import { headIn } from "./head_order.js";
 import { rowValue } from "./painted_rows.js";
 import type { Scene } from "./scene.js";
 
-/** Return a head as a preview for linked figures, with the data of its thumbnail. */
+/**
+ * Return a head as a preview for linked figures, with the data of its thumbnail; null without one.
+ * Linked figures preview weights only, not differences or weights times keys.
+ */
+export function previewOf(maps: SmallMaps | null, head: Cell | undefined): Peeked | null {
+  const hasMap = maps?.row || maps?.values.length;
+  return hasMap && !maps.signed && !maps.times_keys && head ? peeked(maps, head) : null;
+}
+
 function peeked(maps: SmallMaps, [row, col]: Cell): Peeked {
   const { stack, quantity, unit, hidden, height, width } = maps;
   const head = row * maps.cols + col;
@@ -41,12 +49,10 @@ function linkedPeek(signal: AbortSignal, circle: () => string) {
   let last: readonly [SmallMaps, number, number] | undefined;
   let shown = false;
   const point = (maps: SmallMaps | null, head: Cell | undefined): boolean => {
-    // Linked figures preview weights only, not differences or weights times keys.
-    const hasMap = maps?.row || maps?.values.length;
-    const isMap = hasMap && !maps.signed && !maps.times_keys;
-    const now = isMap && head ? ([maps, ...head] as const) : undefined;
+    const preview = previewOf(maps, head);
+    const now = preview && maps && head ? ([maps, ...head] as const) : undefined;
     if (now?.every((value, i) => value === last?.[i])) return shown;
-    if (now || last) shown = peekOut(circle(), now ? peeked(now[0], [now[1], now[2]]) : null);
+    if (now || last) shown = peekOut(circle(), preview);
     last = now;
     return shown;
   };

@@ -65,6 +65,26 @@ interface Lens {
   problem: string;
 }
 
+/** Attention to each word and need of it, or the reason why they are not measured. */
+interface Needs {
+  problem: string;
+  /** Question and unit of the measurement, and the heads that were off. */
+  position: number;
+  followed: string;
+  unit: string;
+  off: Head[];
+  /** Entries of the words in the axis, float32 shares and losses; undefined with a problem. */
+  entries?: number[];
+  attention: WireArray;
+  need: WireArray;
+  compared: boolean[];
+  probability: number;
+  agreement: number | null;
+  control: number | null;
+  heads: number;
+  masked: boolean;
+}
+
 /** Traits of `PredictionView`. */
 export interface PredictionState extends SharedState {
   stack: string;
@@ -78,6 +98,9 @@ export interface PredictionState extends SharedState {
   _lens: Lens | null;
   _predictions: Answered | null;
   _effects: Effects | null;
+  /** Whether an explorer shows the words that the answer needs, and these words. */
+  _needs_asked: boolean;
+  _needs: Needs | null;
   /** Message if there is no question, and the reason if there are no effects. */
   _message: string;
   _problem: string;

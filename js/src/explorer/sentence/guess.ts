@@ -1,15 +1,13 @@
 import type { Answered, PredictionState } from "../../prediction_view/state.js";
 import { clamp } from "../../shared/clamp.js";
 import { type Head, headName } from "../../shared/types.js";
-import { asFloat32 } from "../../shared/wire.js";
+import { type AnswerEffects, changesWithout, exactEffects } from "./answer_effects.js";
 import type { Reading } from "./reading.js";
 
 /** Probability below which a model has no guess. */
 const LEAST_GUESS = 0.05;
 /** Smallest change of a probability that is reported, in words and next to bars. */
 export const LEAST_CHANGE = 0.01;
-/** Effect from which the head with the largest effect is named. */
-const LEAST_EFFECT = 0.02;
 /** Number of answers whose effects the kernel measures (`LIKELIEST`). */
 const SHOWN = 5;
 /** Prefix of an answer that continues the word before it. */
@@ -48,11 +46,8 @@ export interface Guess {
   isOff: boolean;
   /** Whether switching the head off changes a shown answer; undefined if not computed. */
   changes: boolean | undefined;
-  /**
-   * Head with the largest effect on the answer; undefined if not computed, or if no effect is
-   * large.
-   */
-  most: { head: [number, number, string]; answer: string } | undefined;
+  /** Effects of all heads on the answers; undefined if not computed. */
+  effects: AnswerEffects | undefined;
 }
 
 /** Question to the model: the text before the word, the word, and the rest. */
@@ -89,54 +84,6 @@ export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
       ? "with heads off"
       : `without ${headName(head)}`;
 
-/** Return exact effects on the answers of the shown question, by vocabulary entry. */
-function exactEffects({ _effects: effects, _predictions: answered }: PredictionState) {
-  const isExact =
-    effects &&
-    answered &&
-    !effects.estimate &&
-    !effects.versus &&
-    effects.followed === answered.followed;
-  if (!isExact) return undefined;
-  const [layers = 0, heads = 0] = effects.values.shape;
-  const others = effects.others && asFloat32(effects.others.values);
-  const size = layers * heads;
-  const ofAnswer = new Map([[effects.followed, asFloat32(effects.values)]]);
-  for (const [i, token] of (effects.others?.tokens ?? []).entries())
-    if (others) ofAnswer.set(token, others.subarray(i * size, (i + 1) * size));
-  return { ...effects, layers, heads, ofAnswer };
-}
-
-/** Return the changes of answers without one head, by vocabulary entry; empty if unknown. */
-function changesWithout(
-  effects: ReturnType<typeof exactEffects>,
-  [layer, number, stack]: Head,
-): Map<string, number> {
-  const changes = new Map<string, number>();
-  if (!effects || effects.stack !== stack || layer >= effects.layers || number >= effects.heads)
-    return changes;
-  for (const [token, values] of effects.ofAnswer) {
-    const change = values[layer * effects.heads + number] ?? Number.NaN;
-    if (!Number.isNaN(change)) changes.set(token, change);
-  }
-  return changes;
-}
-
-/**
- * Return the head with the largest effect on the followed answer. Layers without attention have no
- * effect.
- */
-function largestEffect(effects: ReturnType<typeof exactEffects>): Guess["most"] {
-  const values = effects?.ofAnswer.get(effects.followed);
-  if (!values || !effects) return undefined;
-  let at = -1;
-  for (const [i, value] of values.entries())
-    if (Math.abs(value) > Math.abs(values[at] ?? 0)) at = i;
-  if (Math.abs(values[at] ?? 0) < LEAST_EFFECT) return undefined;
-  const { heads, stack, name } = effects;
-  return { head: [Math.floor(at / heads), at % heads, stack], answer: name };
-}
-
 /**
  * Return the answers of a question, most probable first. The word of the text is included, at the
  * end if necessary.
@@ -157,6 +104,12 @@ function answerText({ answer, token }: { answer: string; token: string }, all: A
   return isTwice && !/^[Ġ▁ ]/u.test(token) ? CONTINUES + answer : answer;
 }
 
+/** Return the followed answer for readers; undefined if it is none of the known answers. */
+function nameOfFollowed({ rows, followed }: Answered, shown: Answered["rows"]) {
+  const row = rows.find(({ token }) => token === followed);
+  return row && answerText(row, shown);
+}
+
 /**
  * Return the model's guess about the active word, or about the word after the text if no word is
  * active. Predictions about another word, and effects that are not computed yet, are left out.
@@ -174,8 +127,8 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);
   const isOff = answered.off.length > 0;
-  const effects = isOff ? undefined : exactEffects(state);
-  const changes = changesWithout(effects, head);
+  const effects = exactEffects(state);
+  const changes = changesWithout(isOff ? undefined : effects, head);
   const rows = shownRows(answered);
   const answers = rows.map((row): Answer => {
     const change = changes.get(row.token);
@@ -202,7 +155,7 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
     hasGuess: (answers[0]?.before ?? 0) >= LEAST_GUESS,
     isOff,
     changes: areKnown ? answers.some(isChanged) : undefined,
-    most: largestEffect(effects),
+    effects: effects && { ...effects, name: nameOfFollowed(answered, rows) ?? effects.name },
   };
 }
 

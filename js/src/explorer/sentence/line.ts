@@ -33,7 +33,7 @@ const SECOND = 0.75;
 const chips = ["cls", "sep", "register", "padding", "other"];
 
 /** Return a word in quotes. Special tokens have their own brackets. */
-function spelled(reading: Reading, side: "query" | "key", at: number): string {
+export function spelled(reading: Reading, side: "query" | "key", at: number): string {
   const { axes, words } = reading;
   const text = words[side][at]?.text ?? "";
   return chips.includes(axes[side].special[at] ?? "") ? isolated(text) : inQuotes(text);

@@ -4,7 +4,8 @@ import { labelFont, type Ruler } from "../../shared/labels.js";
 import type { Pen } from "../../shared/pen.js";
 import { percentText } from "../../shared/percent_text.js";
 import type { Theme } from "../../shared/theme.js";
-import { arcsOf, marksOf, numberOf } from "./arcs.js";
+import { arcsOf, type Mark, marksOf, numberOf } from "./arcs.js";
+import { paintNeeds } from "./drawn_needs.js";
 import {
   type Box,
   CHIP_SIZE,
@@ -14,6 +15,7 @@ import {
   sentenceSize,
 } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
+import { needMarks, sizeWithNeeds, type WordNeeds } from "./word_needs.js";
 import { shownText, unbroken } from "./words.js";
 
 const NUMBER_SIZE = 11;
@@ -28,28 +30,33 @@ interface SentencePicture {
   width: number;
   height: number;
   boxes: Record<Side, Map<number, Box>>;
+  /** Bars at the words instead of arcs, and the height of 100 %. */
+  shownNeeds: { needs: WordNeeds; scale: number } | undefined;
 }
 
 /** Lay out the words from left to right in lines of this width. */
 export function sentencePicture(
   reading: Reading,
+  needs: WordNeeds | undefined,
   width: number,
   family: string,
   ruler: Ruler,
 ): SentencePicture {
   const { isOneText } = reading;
   const rows = rowsOf(reading);
-  const size = sentenceSize(
+  const usual = sentenceSize(
     rows.flatMap(([, row]) => row),
     width,
     family,
     ruler,
     rows.length < 2,
   );
+  const barred = needs && sizeWithNeeds(usual, needs);
+  const size = barred?.size ?? usual;
   const rooms = roomOf(size.font, family, ruler);
   const pitch = Math.round(size.font * size.leading);
   const boxes: SentencePicture["boxes"] = { query: new Map(), key: new Map() };
-  let y = size.head;
+  let y = barred?.above ?? size.head;
   for (const [side, row] of rows) {
     let x = 0;
     for (const group of unbroken(row)) {
@@ -69,8 +76,10 @@ export function sentencePicture(
     }
     y += pitch;
   }
-  const height = y - pitch + Math.round(size.font * 1.35) + FOOT;
-  return { size, width, height, boxes: isOneText ? { ...boxes, key: boxes.query } : boxes };
+  const height = y - pitch + Math.round(size.font * 1.35) + Math.max(FOOT, barred?.below ?? 0);
+  const shownNeeds = needs && barred && { needs, scale: barred.scale };
+  const both = isOneText ? { ...boxes, key: boxes.query } : boxes;
+  return { size, width, height, boxes: both, shownNeeds };
 }
 
 /** Draw the sentence with background colors, arcs and numbers, as on the page. */
@@ -82,7 +91,7 @@ export function paintSentence(
   family: string,
 ): void {
   const { from, to, isOneText, hidden, axes } = reading;
-  const marks = marksOf(reading);
+  const marks = at.shownNeeds ? new Map<number, Mark>() : marksOf(reading);
   pen.lineJoin = "round";
   if (at.size.hasArcs)
     for (const { path, look } of arcsOf(
@@ -138,4 +147,8 @@ export function paintSentence(
       pen.fillText(percentText(numberOf(reading, index)), box.x + box.width / 2, under);
     }
   pen.textAlign = "left";
+  if (!at.shownNeeds) return;
+  const { needs, scale } = at.shownNeeds;
+  const boxAt = (entry: number) => at.boxes.query.get(entry);
+  paintNeeds(pen, needMarks(needs, boxAt, scale, theme), family);
 }

@@ -7,9 +7,11 @@ import type { Pointed } from "../../shared/pointed.js";
 import { placed } from "../../shared/svg.js";
 import type { Side } from "../../shared/types.js";
 import { planFor } from "../arrangement.js";
-import { arcsOf, marksOf } from "./arcs.js";
+import { arcsOf, type Mark, marksOf } from "./arcs.js";
+import { drawnNeeds } from "./drawn_needs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
+import { needMarks, sizeWithNeeds, type WordNeeds } from "./word_needs.js";
 import { gapBefore, type WordActions, wordKey, wordView } from "./word_view.js";
 import { unbroken, type Word } from "./words.js";
 
@@ -31,6 +33,8 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   /** Word of the keyboard cursor. */
   let focused: Pointed | undefined;
   let size: SentenceSize | undefined;
+  /** Bars at the words instead of arcs, and the height of 100 %. */
+  let shownNeeds: { needs: WordNeeds; scale: number } | undefined;
   /** Locked word that was scrolled to last, and the chat that was scrolled to its end. */
   let inSight: string | undefined;
   let chat = "";
@@ -86,7 +90,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   }
 
   function rowsView(reading: Reading, { theme }: Look) {
-    const marks = marksOf(reading);
+    const marks = shownNeeds ? new Map<number, Mark>() : marksOf(reading);
     const { from, isOneText } = reading;
     const [first] = inOrder(reading);
     const reached = focused ?? (from === undefined ? first : queryAt(from));
@@ -115,17 +119,25 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   }
 
   return {
-    /** Return the sentence, or the texts of encoder and decoder. */
-    view(reading: Reading, look: Look) {
+    /**
+     * Return the sentence, or the texts of encoder and decoder. `needs`: Words that the answer
+     * needs, as bars instead of arcs.
+     */
+    view(reading: Reading, needs: WordNeeds | undefined, look: Look) {
       const rows = rowsOf(reading);
       const all = rows.flatMap(([, row]) => row);
       size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
+      const barred = needs && sizeWithNeeds(size, needs);
+      shownNeeds = needs && barred && { needs, scale: barred.scale };
+      if (barred) size = barred.size;
       const { font, head, leading } = size;
-      const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
+      const foot = barred ? `; padding-bottom: ${barred.foot}px` : "";
+      const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}${foot}`;
       // A scroll bar that saves less than two lines would hide as much as it saves.
       const scrolls = size.lines > MOST_LINES[planFor(look.width)];
-      const kind = size.hasArcs ? "attnw-ex-arced" : scrolls ? "attnw-ex-scrolling" : "";
-      return html`<div class=${`attnw-ex-sentence ${kind}`}>
+      const kind = scrolls ? "attnw-ex-scrolling" : size.hasArcs || needs ? "attnw-ex-arced" : "";
+      const asked = needs?.isMasked ? "attnw-ex-asked" : "";
+      return html`<div class=${`attnw-ex-sentence ${kind} ${asked}`}>
         ${rolesView(reading, scrolls)}
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
           aria-label="the text: arrow keys move between words, Enter locks one"
@@ -148,6 +160,12 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       drawing.replaceChildren();
       if (!reading) return;
       bringIntoSight(reading);
+      if (shownNeeds) {
+        const { needs, scale } = shownNeeds;
+        const marks = needMarks(needs, (entry) => boxOf("query", entry), scale, theme);
+        for (const shape of drawnNeeds(marks)) placed(drawing, shape);
+        return;
+      }
       if (!size?.hasArcs) return;
       const { isOneText } = reading;
       const boxAt = (side: Side, at: number) => boxOf(isOneText ? "query" : side, at);
