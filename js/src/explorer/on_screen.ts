@@ -5,6 +5,10 @@ import type { Model } from "../shared/types.js";
 import { type ExplorerState, NO_PANELS } from "./explorer_types.js";
 import type { joinedFigures } from "./joined_figures.js";
 import { SILENT_KERNEL } from "./line_view.js";
+import { withLinkCut } from "./link/link_guess.js";
+import { linkLines } from "./link/link_line.js";
+import { type LockedLink, lockedLink } from "./link/link_state.js";
+import { withScaledLink } from "./link/scaled_reading.js";
 import type { Pointer } from "./pointer.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
@@ -16,6 +20,7 @@ const READ = [
   "tokens",
   "labels",
   "disabled",
+  "scaled_links",
   "_shown",
   "_tested",
   "_name_links",
@@ -27,6 +32,8 @@ export interface OnScreen {
   reading: Reading | undefined;
   grid: GridState | undefined;
   guess: Guess | undefined;
+  /** Link between the locked words, if the model is asked about the first. */
+  link: LockedLink | undefined;
   predictions: PredictionState | undefined;
 }
 
@@ -41,8 +48,11 @@ export function readScreen(
   const isAsked = model.get("progress").predictions === undefined;
   const predictions = isAsked ? figures.predictions() : undefined;
   const explorer = snapshot(model, READ as readonly (keyof ExplorerState)[]);
-  const reading = view && readingOf({ explorer, grid, view, predictions, ...pointer });
-  return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
+  const read = view && readingOf({ explorer, grid, view, predictions, ...pointer });
+  const link = lockedLink(read, predictions, explorer);
+  const reading = withScaledLink(read, link);
+  const guess = withLinkCut(reading && guessOf(reading, predictions), link, reading);
+  return { reading, grid, guess, link, predictions };
 }
 
 /** Return whether the figures wait for the requested input. */
@@ -52,14 +62,14 @@ export const isWaiting = (model: Model<ExplorerState>): boolean =>
 /** Return the line about the screen. `isLost`: Whether the kernel has stopped answering. */
 export function lineNow(
   model: Model<ExplorerState>,
-  { reading, grid, guess }: OnScreen,
+  { reading, grid, guess, link }: OnScreen,
   isLost: boolean,
 ): Line | string {
   if (isLost) return SILENT_KERNEL;
   if (isWaiting(model)) return "";
   // A page without a kernel has only the data of its panels.
   if (!reading) return model.get("panels").length ? "" : NO_PANELS;
-  return lineOf(reading, grid, guess);
+  return lineOf(reading, grid, guess, linkLines(reading, guess, link));
 }
 
 /**

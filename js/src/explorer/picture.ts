@@ -23,6 +23,10 @@ import { type Drawn, type DrawPicture, FONT, Sheet } from "../shared/picture/she
 import { answersHeight, paintAnswers } from "./answers_paint.js";
 import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
+import { withLinkCut } from "./link/link_guess.js";
+import { linkLines } from "./link/link_line.js";
+import { lockedLink } from "./link/link_state.js";
+import { withScaledLink } from "./link/scaled_reading.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
 import { paintSentence, sentencePicture } from "./sentence/paint.js";
@@ -76,9 +80,13 @@ function said(state: Whole): {
   const grid = state._drawn.grid?.state as GridState | undefined;
   const predictions = state._answers ?? undefined;
   const screen = { explorer: state, grid, view, predictions, peeked: null, pointed: null };
-  const reading = view && readingOf({ ...screen, view });
-  const guess = reading && guessOf(reading, predictions);
-  const line = reading ? lineText(lineOf(reading, grid, guess)) : "";
+  const read = view && readingOf({ ...screen, view });
+  const link = lockedLink(read, predictions, state);
+  const reading = withScaledLink(read, link);
+  const guess = withLinkCut(reading && guessOf(reading, predictions), link, reading);
+  const line = reading
+    ? lineText(lineOf(reading, grid, guess, linkLines(reading, guess, link)))
+    : "";
   return { reading, guess, line };
 }
 

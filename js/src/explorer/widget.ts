@@ -17,6 +17,9 @@ import { headTitle } from "./head_title.js";
 import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
+import { linkControl } from "./link/link_control.js";
+import { linkNote } from "./link/link_note.js";
+import type { LockedLink } from "./link/link_state.js";
 import { onEscape, wordLocks } from "./locks.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
 import { followPointer } from "./pointer.js";
@@ -43,6 +46,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "quantity",
   "scale",
   "disabled",
+  "scaled_links",
   "labels",
   ...PANELS,
   "_shown",
@@ -83,6 +87,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const details = detailsBelow(model, mounted.invalidate);
   const pointer = followPointer(model, signal, schedule);
   const locks = wordLocks(model);
+  const links = linkControl(model, schedule);
   const sentence = sentencePanel(
     {
       point: pointer.point,
@@ -97,19 +102,26 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     },
     mounted.drawNow,
   );
-  const keys = explorerKeys(bar, () => switchHead(model));
+  const keys = explorerKeys(bar, () => switchHead(model), links.press);
   onEscape(root, takeBack, signal);
-  onBrackets(root, bar.step, signal);
+  onBrackets(root, step, signal);
 
   /** Content of the screen at the last drawing. */
   let reading: Reading | undefined;
+  let link: LockedLink | undefined;
   /** Panels that are always visible, and the width of all heads. */
   let fixed: Panel[] = [];
   let left = 0;
 
-  /** Undo the last lock or switch: the pair, the word, then the heads that are off. */
+  /** Step through the layers, with a link that is changed in one head or one layer. */
+  function step(by: number): void {
+    bar.step(by);
+    links.follow();
+  }
+
+  /** Undo the last change: the link, the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    if (!locks.takeBack() && !switchAllOn(model)) return false;
+    if (!links.takeBack() && !locks.takeBack() && !switchAllOn(model)) return false;
     schedule();
     return true;
   }
@@ -144,6 +156,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const { peeked, pointed } = pointer.now;
     const screen = readScreen(model, figures, pointer.now);
     reading = screen.reading;
+    link = screen.link;
+    links.show(link);
     root.classList.toggle("attnw-ex-own-legend", hasOwnLegend(model, screen));
     const isSentence = reading && !reading.compared.length && fitsSentence(reading.words);
     const isEditing = form.isOpen() || !isSentence;
@@ -151,7 +165,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const hasChanges = !!screen.grid?._thumbnails?.changes;
     const line = lineNow(model, screen, root.dataset.link === "lost");
     return html`${form.view(isEditing)}
-      ${reading && !isEditing ? sentence.view(reading, look) : nothing}
+      ${reading && !isEditing ? sentence.view(reading, look, links.view()) : nothing}
       ${errorWithWayOut(model)}
       ${lineView(line, () => toggleResting(model), !peeked && !pointed)}
       <div class="attnw-ex-main">
@@ -160,7 +174,14 @@ function render({ model, el, signal, host }: ExplorerContext): void {
             >${questionOf(model, screen, figures.models, look)}</h4>
           ${panelViews((name) => name === "grid")}
           ${isOpen("grid") ? legendView(look.theme, tested, hasChanges) : nothing}
-          ${answersView(screen.guess, reading, guessHint(model, screen), left, selecting(model))}
+          ${answersView(
+            screen.guess,
+            reading,
+            guessHint(model, screen),
+            left,
+            selecting(model),
+            linkNote(link, reading, screen.guess, links.cut()),
+          )}
         </div>
         <div class="attnw-ex-right">
           ${shownHead(model, reading, bar.ways(), look, isOpen("view"))}
@@ -182,7 +203,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   function paint(look: Look): void {
     form.fit(look);
     for (const panel of panels) if (isOpen(panel.name)) panel.fill();
-    sentence.paint(reading, look);
+    sentence.paint(reading, look, link);
   }
 
   watchLink(root, schedule, signal);

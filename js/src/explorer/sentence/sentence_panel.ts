@@ -7,7 +7,9 @@ import type { Pointed } from "../../shared/pointed.js";
 import { placed } from "../../shared/svg.js";
 import type { Side } from "../../shared/types.js";
 import { planFor } from "../arrangement.js";
-import { arcsOf, marksOf } from "./arcs.js";
+import type { LockedLink } from "../link/link_state.js";
+import { placeControl } from "../link/place_control.js";
+import { arcPath, arcsOf, marksOf } from "./arcs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
 import { gapBefore, type WordActions, wordKey, wordView } from "./word_view.js";
@@ -31,6 +33,8 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   /** Word of the keyboard cursor. */
   let focused: Pointed | undefined;
   let size: SentenceSize | undefined;
+  /** Whether the control of a link is at its arc, for which only one line has room. */
+  let isAtArc = false;
   /** Locked word that was scrolled to last, and the chat that was scrolled to its end. */
   let inSight: string | undefined;
   let chat = "";
@@ -116,7 +120,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
 
   return {
     /** Return the sentence, or the texts of encoder and decoder. */
-    view(reading: Reading, look: Look) {
+    view(reading: Reading, look: Look, control: unknown = nothing) {
       const rows = rowsOf(reading);
       const all = rows.flatMap(([, row]) => row);
       size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
@@ -124,7 +128,14 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}`;
       // A scroll bar that saves less than two lines would hide as much as it saves.
       const scrolls = size.lines > MOST_LINES[planFor(look.width)];
-      const kind = size.hasArcs ? "attnw-ex-arced" : scrolls ? "attnw-ex-scrolling" : "";
+      isAtArc = size.hasArcs && size.lines === 1;
+      const kind = isAtArc
+        ? "attnw-ex-arced attnw-ex-one-line"
+        : size.hasArcs
+          ? "attnw-ex-arced"
+          : scrolls
+            ? "attnw-ex-scrolling"
+            : "";
       return html`<div class=${`attnw-ex-sentence ${kind}`}>
         ${rolesView(reading, scrolls)}
         <div class="attnw-ex-toolbar" role="toolbar" style=${style}
@@ -135,6 +146,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
           <svg class="attnw-ex-arcs" aria-hidden="true" ${ref(arcs)}></svg>
           ${rowsView(reading, look)}
         </div>
+        ${control}
         <button type="button" class="attnw-ex-edit" title="edit the text" aria-label="edit the text"
           @click=${actions.edit}><svg width="15" height="15" viewBox="0 0 16 16" aria-hidden="true"
           >${PENCIL}</svg></button>
@@ -142,7 +154,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     },
 
     /** Draw the arcs, when the words are on the page. */
-    paint(reading: Reading | undefined, { theme }: Look): void {
+    paint(reading: Reading | undefined, { theme }: Look, link?: LockedLink): void {
       const drawing = arcs.value;
       if (!drawing) return;
       drawing.replaceChildren();
@@ -155,6 +167,11 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
         arcShapes(path, look),
       );
       for (const shape of shapes) placed(drawing, shape);
+      const ends = link && [boxOf("query", link.from), boxAt("key", link.to)];
+      const [from, to] = ends ?? [];
+      const control = drawing.closest(".attnw-ex-sentence")?.querySelector(".attnw-ex-cut");
+      if (control instanceof HTMLElement && from && to && isAtArc)
+        placeControl(control, [from, to], arcPath(from, to, true));
     },
   };
 }
