@@ -100,7 +100,9 @@ def link_cuts(
     model: Any = reading.model
     batch, is_masked = _asked_batch(asked)
     counts = intact_edits(model.hf_model).heads_of[asked.stack]
-    by_layer = [[Head(layer, head, asked.stack) for head in range(n)] for layer, n in enumerate(counts)]
+    by_layer = [
+        [Head(layer, head, asked.stack) for head in range(n)] for layer, n in enumerate(counts)
+    ]
     all_heads = [head for heads in by_layer for head in heads]
     words = _other_words(asked)
     last = batch.questions[0].places[0]

@@ -93,9 +93,7 @@ def can_be_cut_unasked(attention: Attention, *, by_head: bool) -> bool:
     return pass_work(attention, reading) * n_passes <= MOST_SECONDS * speed(reading)
 
 
-def asked_link(
-    attention: Attention, link: LockedLink, answered: Answered
-) -> AskedLink:
+def asked_link(attention: Attention, link: LockedLink, answered: Answered) -> AskedLink:
     """Return the link with the answers that the page shows."""
     answers = (answered.answer, *answered.likely_answers())
     return AskedLink(attention, answered.position, link.query, link.key, link.stack, answers)

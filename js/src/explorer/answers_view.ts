@@ -30,7 +30,9 @@ function answerView({ text, before, after, isOwn }: Answer, { isOff, least }: Gu
       after === undefined ? nothing : bar(after, afterClass(isOff))
     }</span>
     <span class="attnw-ex-shares">${percentText(before)}${
-      after !== undefined && isChanged({ before, after }, least)
+      after !== undefined &&
+      isChanged({ before, after }, least) &&
+      percentText(after) !== percentText(before)
         ? html` → <b>${percentText(after)}</b>`
         : nothing
     }</span>

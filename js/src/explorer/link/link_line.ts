@@ -11,13 +11,19 @@ import { type LockedLink, scopeText } from "./link_state.js";
 
 const said = (text: string) => quoted(isolated(text));
 
-/** Return "he 73 % → 29 %", or "he 73 % as before". */
-function changeOf(text: string, before: number, after: number, least: number): string {
-  const start = `${said(text)} ${percentText(before)}`;
-  return isChanged({ before, after }, least)
-    ? `${start} → ${percentText(after)}`
-    : `${start} as before`;
+/** Return two shares, with a decimal if the percentages would be equal: "73 % → 29 %". */
+function sharesText(before: number, after: number): string {
+  const texts = [before, after].map(percentText);
+  const [first, second] =
+    texts[0] === texts[1] ? [before, after].map((x) => `${(100 * x).toFixed(1)}\u00a0%`) : texts;
+  return `${first}\u00a0→\u00a0${second}`;
 }
+
+/** Return "he 73 % → 29 %", or "he 73 % as before". */
+const changeOf = (text: string, before: number, after: number, least: number): string =>
+  isChanged({ before, after }, least)
+    ? `${said(text)} ${sharesText(before, after)}`
+    : `${said(text)} ${percentText(before)} as before`;
 
 /** Return the start of a sentence about the question: "Asked to guess “he”". */
 function asked(guess: Guess): Line {
@@ -53,7 +59,11 @@ function changedLinkLine(reading: Reading, guess: Guess, link: LockedLink): Line
   const [first] = answers;
   if (!first) return changeLine(reading, link);
   const now = ({ before, after = before }: Answer) => after;
-  const most = answers.reduce((best, answer) => (now(answer) > now(best) ? answer : best), first);
+  // An answer that overtakes the first is named too.
+  const most = answers.reduce(
+    (best, answer) => (now(answer) > now(best) && isChanged(answer, least) ? answer : best),
+    first,
+  );
   const texts = [first, ...(most === first ? [] : [most])].map(({ text, before, after = before }) =>
     changeOf(text, before, after, least),
   );

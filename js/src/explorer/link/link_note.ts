@@ -16,11 +16,9 @@ interface Result {
   after: number;
 }
 
-/** Return "2 points", "0.4 points" or "no change". */
-function pointsOf(change: number): string {
-  if (change < LEAST_LINK_CHANGE) return "no change";
-  return counted(Math.round(100 * change), "point");
-}
+/** Return "median 2 points" or "no change". */
+const pointsOf = (change: number): string =>
+  change < LEAST_LINK_CHANGE ? "no change" : `median ${counted(Math.round(100 * change), "point")}`;
 
 /**
  * Return the results of cutting the link in the shown head, in its layer and in all heads, next to
@@ -69,6 +67,6 @@ export function linkNote(
       ? nothing
       : html` · <span class="attnw-ex-together"
           title="median change when another word is cut in all heads"
-          >other words: median ${pointsOf(cuts.others)}</span>`
+          >other words: ${pointsOf(cuts.others)}</span>`
   }</p>`;
 }
