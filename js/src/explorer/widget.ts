@@ -102,7 +102,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     },
     mounted.drawNow,
   );
-  const keys = explorerKeys(bar, () => switchHead(model), links.press);
+  const keys = explorerKeys(bar, () => switchHead(model), changeLink);
   onEscape(root, takeBack, signal);
   onBrackets(root, step, signal);
 
@@ -112,6 +112,13 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   /** Panels that are always visible, and the width of all heads. */
   let fixed: Panel[] = [];
   let left = 0;
+
+  /** Change the kept link by a key, and show it although the keyboard cursor is on a word. */
+  function changeLink(key: string): boolean {
+    const isOne = links.press(key);
+    if (isOne) pointer.rest();
+    return isOne;
+  }
 
   /** Step through the layers, with a link that is changed in one head or one layer. */
   function step(by: number): void {
