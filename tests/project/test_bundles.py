@@ -20,7 +20,7 @@ BUNDLES = sorted(path.name for path in STATIC.glob("*.*"))
 # several heads, and long inputs piece by piece.
 BUDGET = 80_000
 BUDGETS = {
-    "explorer.js": 90_000,
+    "explorer.js": 104_000,
     "head_grid.js": 98_000,
     "head_view.js": 176_000,
     "picture.js": 270_000,
