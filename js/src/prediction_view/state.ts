@@ -43,7 +43,7 @@ export interface LinkCuts extends Pick<LockedLink, "of" | "unit" | "stack"> {
   layers: WireArray;
   /** Cut in one head, float32 [L, H, A]; null until it is computed. */
   heads: WireArray | null;
-  /** Median change of the first answer when another word is cut in all heads; null without words. */
+  /** Median change of the first answer with another word cut in all heads; null without words. */
   others: number | null;
   /** Weight of the link in each head in the pass that answers, float32 [L, H]. */
   weights: WireArray;
