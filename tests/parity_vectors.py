@@ -37,6 +37,7 @@ SHARED = [
     "direction",
     "disabled",
     "method",
+    "scaled_links",
     "labels",
 ]
 FOLDER = Path(__file__).with_name("parity")

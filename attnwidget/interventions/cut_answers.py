@@ -73,7 +73,7 @@ class CutAnswers:
     def probabilities(
         self,
         units: Sequence[Changes],
-        answer: int,
+        answer: int | Sequence[int],
         *,
         from_last_token: bool = False,
         stopped: Callable[[], bool] = lambda: False,
@@ -84,13 +84,14 @@ class CutAnswers:
 
         Args:
             units: Changes of each unit, in layer order.
-            answer: Id of the answer.
+            answer: Id of the answer, or ids of A answers.
             from_last_token: Whether all units only change the attention of the last token.
             stopped: Function that is called before each pass; if it returns True, the remaining
                 units are left out.
 
         Yields:
-            First unit, end of the units, and probabilities, float64 [k].
+            First unit, end of the units, and probabilities, float64 [k], or [k, A] for several
+            answers.
         """
         passes = self._passes(units, from_last_token=from_last_token)
         while not stopped():

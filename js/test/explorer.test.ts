@@ -40,6 +40,7 @@ const state = (change: Partial<ExplorerState> = {}): ExplorerState => ({
   unit: "tokens",
   scale: "absolute",
   disabled: [],
+  scaled_links: [],
   method: "uniform",
   _quantities: ["weights"],
   panels: [...PANELS],

@@ -29,6 +29,7 @@ const ANSWERED: Answered = {
   name: "sat",
   model: "BertModel",
   off: [],
+  links: [],
   method: "uniform",
   masks: true,
   rows: [
@@ -79,6 +80,8 @@ const state = (change: Partial<PredictionState> = {}): PredictionState => ({
   _problem: "",
   _predictions: ANSWERED,
   _effects: EFFECTS,
+  _link: null,
+  _cuts: null,
   _axes: axes,
   _error: "",
   _circle: "",

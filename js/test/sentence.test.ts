@@ -939,6 +939,7 @@ describe("the guess of the model", () => {
         model: "Bert",
         rows,
         off: [],
+        links: [],
         method: "uniform",
         masks: true,
       },

@@ -25,7 +25,7 @@ const reading = {
     query: WORDS.map((text, index) => ({ text, index })),
   },
 } as unknown as Reading;
-const guess = { task: "masked", word: "he", effects: undefined } as unknown as Guess;
+const guess = { task: "masked", word: "he", effects: undefined, links: "" } as unknown as Guess;
 
 const NEEDS = {
   problem: "",
@@ -80,6 +80,7 @@ test("words are asked for in one text, of models that predict words", () => {
   expect(canAsk({ ...reading, isOneText: false }, guess)).toBe(false);
   expect(canAsk(reading, { ...guess, task: "class" })).toBe(false);
   expect(canAsk(undefined, guess)).toBe(false);
+  expect(canAsk(reading, { ...guess, links: "he→that cut in L2 H11" })).toBe(false);
 });
 
 test("the line names the pass, the largest values, and the agreement with its control", () => {

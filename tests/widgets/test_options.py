@@ -17,6 +17,7 @@ from attnwidget import Attention, HeadGrid, HeadView, LinkView, explore, save_pa
 from attnwidget.capture.tapping.head import HeadName
 from attnwidget.widgets.attention_page import PageOptions
 from attnwidget.widgets.explorer.explorer_figure import ExplorerOptions
+from attnwidget.widgets.prediction_view.scaled_links import ScaledLinks, ScaledLinksTrait
 from attnwidget.widgets.shared.head_labels import Labels
 from attnwidget.widgets.shared.head_widget import FigureOptions, HeadWidget
 from attnwidget.widgets.shared.option_text import option_default, option_type, options_of
@@ -61,6 +62,8 @@ def type_of(name: str, trait: traitlets.TraitType[Any, Any]) -> Any:
         found = Heads
     elif isinstance(trait, TokenMarks):
         found = MarkedTokens
+    elif isinstance(trait, ScaledLinksTrait):
+        found = ScaledLinks
     elif isinstance(trait, Labels):
         found = Mapping[Any, str] | Sequence[tuple[Any, str]]
     elif isinstance(trait, WindowTrait):

@@ -11,7 +11,12 @@ import traitlets
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model import AttentionModel
 from attnwidget.widgets.explorer.panels import DETAILS, PANELS
-from attnwidget.widgets.shared.attention_widget import AttentionOptions, AttentionWidget
+from attnwidget.widgets.prediction_view.scaled_links import (
+    LinkScaling,
+    LinkScalingOptions,
+    ScaledLink,
+)
+from attnwidget.widgets.prediction_view.shown_question import predicted_input
 from attnwidget.widgets.shared.head_widget import HeadWidget
 from attnwidget.widgets.shared.relation_choice import DirectionChoice, DirectionOptions
 from attnwidget.widgets.shared.token_size import TokenSize, TokenSizeOptions
@@ -21,7 +26,7 @@ Detail = Literal["head_scatter", "predictions", "why", "card", "table", "arcs"]
 Panel = Literal["grid", "view", Detail]
 
 
-class ExplorerOptions(DirectionOptions, TokenSizeOptions, AttentionOptions, total=False):
+class ExplorerOptions(DirectionOptions, TokenSizeOptions, LinkScalingOptions, total=False):
     """Options of an explorer."""
 
     example: str | None
@@ -38,7 +43,7 @@ class Child(anywidget.WidgetTrait):
         self.tag(sync=True, option=False)
 
 
-class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
+class ExplorerFigure(DirectionChoice, TokenSize, LinkScaling):
     """Figure with panels: its input, its panels, and the texts next to the panels."""
 
     _computed_defaults: ClassVar[Mapping[str, str]] = {
@@ -156,6 +161,16 @@ class ExplorerFigure(DirectionChoice, TokenSize, AttentionWidget):
         """Existing figures, by panel."""
         figures = ((name, getattr(self, name)) for name in PANELS)
         return {name: figure for name, figure in figures if figure is not None}
+
+    @traitlets.validate("scaled_links")
+    def _check_links(self, proposal: dict[str, Any]) -> list[ScaledLink]:
+        links: list[ScaledLink] = proposal["value"]
+        if links:
+            try:
+                predicted_input(self.attention)
+            except (TypeError, ValueError) as error:
+                raise traitlets.TraitError(f"'scaled_links': {error}") from None
+        return links
 
     def _parts(self) -> Iterable[HeadWidget]:
         """Return the figures of the panels."""

@@ -63,6 +63,7 @@ from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
 from attnwidget.widgets.shared.computed import changed_together, computed, when_open
 from attnwidget.widgets.shared.head_widget import HeadWidget
+from attnwidget.widgets.shared.page_changes import changed_by_page
 from attnwidget.widgets.shared.places import contents_note
 
 if TYPE_CHECKING:
@@ -570,6 +571,24 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if self.tab is not None:
             self._figures.answer(self.tab)
         self._measures.look_at_effects()
+
+    @when_open("scaled_links")
+    def _scale_links(self, change: dict[str, Any]) -> None:
+        """Answer with these links, and restore the previous links if the model refuses them."""
+        if self.predictions is None or not self._figures.is_linked("predictions"):
+            return
+        with self._lock, self._answering():
+            try:
+                self.predictions.scaled_links = self.scaled_links
+            except Exception:
+                self.scaled_links = change["old"]
+                raise
+
+    @when_open("tokens")
+    def _leave_cut_pair(self, change: object) -> None:
+        """Remove the links when the page locks other words, because a cut belongs to its pair."""
+        if changed_by_page():
+            self.scaled_links = []
 
     @when_open("unit")
     def _focus_in_unit(self, change: object) -> None:

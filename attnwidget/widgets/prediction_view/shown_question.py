@@ -17,6 +17,7 @@ from attnwidget.capture.model_reading import reading_of
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.inputs.mask_token import mask_places
 from attnwidget.text.tokens import Tokens
 
@@ -182,11 +183,11 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Answered:
-    """Question with its answers before and after heads were disabled.
+    """Question with its answers before and after heads were disabled or links were scaled.
 
     Attributes:
-        before: Predictions with all heads on.
-        after: Predictions with disabled heads; the same object if no head is disabled.
+        before: Predictions of the whole model.
+        after: Predictions under the edits; the same object if there are none.
         answer: Id of the tracked answer.
         own: Masked word of the text; None if no word was masked.
     """
@@ -248,11 +249,13 @@ def ask(
     heads: Sequence[Head],
     method: EditMethod | None,
     before: Predictions,
+    link_edits: Sequence[LinkEdit] = (),
 ) -> Predictions:
-    """Return the predictions at a position with disabled heads; `before` if there are none."""
-    if not heads:
+    """Return the predictions at a position under edits; `before` if there are none."""
+    if not heads and not link_edits:
         return before
-    return reading.predict(heads, method, positions=asked_places(reading, position))
+    positions = asked_places(reading, position)
+    return reading.predict(heads, method, link_edits=link_edits, positions=positions)
 
 
 def answers_to_wire(answered: Answered, rows: Sequence[Row], **about: Any) -> dict[str, Any]:

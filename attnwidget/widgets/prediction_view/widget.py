@@ -17,6 +17,7 @@ from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.interventions.head_effects import effects_of, effects_on_answers
+from attnwidget.interventions.link_cuts import link_cuts
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.pages.page_part import Part
 from attnwidget.widgets.prediction_view.answers_by_layer import answers_by_layer
@@ -27,7 +28,20 @@ from attnwidget.widgets.prediction_view.effect_work import (
     passes_of_exact_effects,
     speed,
 )
+from attnwidget.widgets.prediction_view.locked_link import (
+    LockedLink,
+    asked_link,
+    can_be_cut_unasked,
+    cuts_to_wire,
+    locked_link,
+)
 from attnwidget.widgets.prediction_view.patched_effects import PatchedEffects, patched_effects
+from attnwidget.widgets.prediction_view.scaled_links import (
+    LinkScaling,
+    LinkScalingOptions,
+    link_edits,
+    links_to_wire,
+)
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     answers_to_wire,
@@ -122,7 +136,7 @@ class FoundEffects(NamedTuple):
     of_others: NDArray[np.float64] | None = None
 
 
-class PredictionViewOptions(LayerOptions, StackOptions, total=False):
+class PredictionViewOptions(LayerOptions, StackOptions, LinkScalingOptions, total=False):
     """Options of a `PredictionView`."""
 
     effects_by: Literal["passes", "gradient", "direct", "patch"]
@@ -131,11 +145,12 @@ class PredictionViewOptions(LayerOptions, StackOptions, total=False):
     lens: bool
 
 
-class PredictionView(BackgroundAnswers, StackChoice):
+class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
     """Prediction of a model, and the heads on which the prediction depends.
 
     The model predicts a masked word, the next token or the class. If heads are disabled
-    (`disabled`, shared with a linked `HeadGrid`), the figure shows the answers before and after.
+    (`disabled`, shared with a linked `HeadGrid`) or links are cut or strengthened (`scaled_links`),
+    the figure shows the answers before and after.
     The map shows for each head how the probability of an answer changes if this head is disabled
     too. These effects are first estimated with a backward pass, and then computed in the background
     with one pass per head; `wait()` waits for them. With `effects_by="direct"`, the map shows each
@@ -169,7 +184,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
     kind = "prediction_view"
     page_label = "predictions"
     page_title = "What the model answers"
-    jobs = ("lens", "needs", "effects")
+    jobs = ("link", "lens", "needs", "effects")
     page_remark = "as they were when it was saved: a page has no model to be asked again"
 
     position = traitlets.Int(
@@ -217,6 +232,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
     # Request whose effects are computed even if they are slow.
     _accepted: WantedEffects | None = None
     _found: traitlets.TraitType[FoundEffects | None, FoundEffects | None] = traitlets.Any(None)
+    # Answers without the link between the locked words, for the page; None until they are computed.
+    _cuts: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
     # Answers after each layer, for the page; None until they are computed.
     _lens: traitlets.TraitType[dict[str, Any] | None, Any] = traitlets.Any(None).tag(sync=True)
     # Whether an explorer shows which words the answer needs.
@@ -237,6 +254,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
         if isinstance(attention, Attention):
             predicted_input(attention)
         self._before: tuple[Reading[Attention], int | None, Predictions] | None = None
+        self._last_wanted: WantedEffects | None = None
+        self._last_asked_link: tuple[LockedLink, Answered] | None = None
         super().__init__(attention, position=position, answer=answer, top=top, **traits)
         # Check these options here, because there are no answers to check against before the figure
         # opens.
@@ -404,6 +423,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         "stack",
         "top",
         "_edit",
+        "scaled_links",
         sync=False,
     )
     def _answered(self) -> Answered | None:
@@ -417,7 +437,8 @@ class PredictionView(BackgroundAnswers, StackChoice):
         before = self._ask_intact(reading, position)
         answer = likeliest(before) if self.answer is None else id_of(before, self.answer)
         heads, method = self._edit
-        after = ask(reading, before.positions[0], heads, method, before)
+        links = link_edits(self.attention, self.scaled_links)
+        after = ask(reading, before.positions[0], heads, method, before, links)
         return Answered(before, after, answer, own_word(reading, before))
 
     @computed("_answered")
@@ -438,6 +459,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
             reads=what_is_read(reading),
             off=[list(head) for head in self._edit[0]],
             method=self._method_used(),
+            links=links_to_wire(self.attention, self.scaled_links),
             masks=self._answered.position not in masks,
         )
 
@@ -456,7 +478,7 @@ class PredictionView(BackgroundAnswers, StackChoice):
         answered = self._answered
         if answered is None:
             return None
-        return WantedEffects(
+        wanted = WantedEffects(
             self.attention,
             answered.name,
             answered.answer,
@@ -469,6 +491,10 @@ class PredictionView(BackgroundAnswers, StackChoice):
             self.corrupted if self.effects_by == "patch" else "",
             answered.likely_answers() if self.effects_by == "passes" else (),
         )
+        # The effects are those without scaled links, so scaling a link asks for the same effects.
+        if wanted != self._last_wanted:
+            self._last_wanted = wanted
+        return self._last_wanted
 
     def _rival(self, answered: Answered) -> int | None:
         """Return the id of the rival answer; None if none is needed or the second text decides."""
@@ -652,6 +678,65 @@ class PredictionView(BackgroundAnswers, StackChoice):
                 return
             of_others = values[1:] if exact else None
             yield shown(FoundEffects(wanted, values[0], not exact, of_others=of_others))
+
+    # Links between locked words
+
+    @traitlets.observe("scaled_links")
+    def _undo_failed_links(self, change: dict[str, Any]) -> None:
+        """Answer with the links now, and restore the previous links if the model refuses these."""
+        if not self._is_open:
+            return
+        with self._lock:
+            try:
+                self._update()
+            except BaseException:
+                self.scaled_links = change["old"]
+                raise
+
+    @computed("_answered", "attention", "tokens", "unit", "stack", sync=False)
+    def _locked_link(self) -> LockedLink | None:
+        """Link between the locked words if the model is asked about the first; otherwise None."""
+        answered = self._answered
+        if answered is None:
+            return None
+        tokens = list(self.tokens)
+        return locked_link(self.attention, answered, tokens, self.unit, self.stack)
+
+    @computed("_locked_link")
+    def _link(self) -> dict[str, Any] | None:
+        """Link between the locked words for the page, which can be cut there."""
+        return None if self._locked_link is None else self._locked_link._asdict()
+
+    @computed("_locked_link", "_answered", "_edit", sync=False)
+    def _asked_link(self) -> tuple[LockedLink, Answered] | None:
+        """Link whose cuts are computed before the user cuts it; None if none are."""
+        link, answered = self._locked_link, self._answered
+        is_quick = link is not None and can_be_cut_unasked(self.attention, by_head=False)
+        if link is None or answered is None or self._edit[0] or not is_quick:
+            return None
+        last = self._last_asked_link
+        is_same = last is not None and last[0] == link and last[1].before is answered.before
+        if last is None or not is_same or last[1].answer != answered.answer:
+            self._last_asked_link = last = link, answered
+        return last
+
+    @traitlets.observe("_asked_link")
+    def _cut_link(self, change: object) -> None:
+        self._cuts = None
+        job = partial(self._link_job, self.attention)
+        self._ask("link", self._asked_link, job, delay=_PAUSE)
+
+    def _link_job(self, attention: Attention, asked: tuple[LockedLink, Answered]) -> Job:
+        link, answered = asked
+        by_head = can_be_cut_unasked(attention, by_head=True)
+        steps = link_cuts(
+            asked_link(attention, link, answered),
+            by_head=by_head,
+            stopped=lambda: not self._is_asked_now("link", asked),
+        )
+        for cuts in steps:
+            show = partial(setattr, self, "_cuts", cuts_to_wire(cuts, link, answered))
+            yield self._unless_replaced("link", asked, show)
 
     # The logit lens
 

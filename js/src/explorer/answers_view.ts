@@ -26,14 +26,16 @@ const bar = (share: number, kind: string) =>
  */
 const afterClass = (isOff: boolean) => `attnw-ex-after${isOff ? "" : " attnw-ex-would"}`;
 
-function answerView({ text, before, after, isOwn }: Answer, isOff: boolean) {
+function answerView({ text, before, after, isOwn }: Answer, { isOff, least }: Guess) {
   return html`<li class="attnw-ex-answer">
     <span class=${isOwn ? "attnw-ex-own" : ""}>${text}</span>
     <span class="attnw-ex-bars" aria-hidden="true">${bar(before, "attnw-ex-before")}${
       after === undefined ? nothing : bar(after, afterClass(isOff))
     }</span>
     <span class="attnw-ex-shares">${percentText(before)}${
-      after !== undefined && isChanged({ before, after })
+      after !== undefined &&
+      isChanged({ before, after }, least) &&
+      percentText(after) !== percentText(before)
         ? html` → <b>${percentText(after)}</b>`
         : nothing
     }</span>
@@ -65,6 +67,7 @@ export function answersView(
   width: number,
   below: unknown,
   aside: unknown = nothing,
+  note: unknown = nothing,
 ) {
   if (!guess || !reading)
     return html`<div class="attnw-ex-guess"><p class="attnw-ex-quiet-text" ?hidden=${!hint}
@@ -85,7 +88,7 @@ export function answersView(
       }</span>${aside}</h4>
     <ul class=${`attnw-ex-answers${isNarrow ? " attnw-ex-narrow" : isLong ? " attnw-ex-long" : ""}`}
       style=${`grid-template-rows: repeat(${rows}, auto)`}
-      >${answers.map((answer) => answerView(answer, isOff))}</ul>
-    ${below}
+      >${answers.map((answer) => answerView(answer, guess))}</ul>
+    ${note}${below}
   </div>`;
 }

@@ -63,6 +63,13 @@ export interface ExplorerState
   tab: Panel | null;
   /** Progress from 0 to 1 of the measurements for each panel. */
   progress: ByPanel<number>;
+  /** Links whose weights are multiplied, with ends by position. */
+  scaled_links: [
+    query: number | number[] | string,
+    key: number | number[] | string,
+    factor: number,
+    scope: string,
+  ][];
   _shown: Input | Record<string, never>;
   _examples: Example[];
   /** Tested names of heads, or null if names were not requested. */

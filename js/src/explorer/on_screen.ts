@@ -5,6 +5,10 @@ import type { Model } from "../shared/types.js";
 import { type ExplorerState, NO_PANELS } from "./explorer_types.js";
 import type { joinedFigures } from "./joined_figures.js";
 import { SILENT_KERNEL } from "./line_view.js";
+import { withLinkCut } from "./link/link_guess.js";
+import { linkLines } from "./link/link_line.js";
+import { type LockedLink, lockedLink } from "./link/link_state.js";
+import { withScaledLink } from "./link/scaled_reading.js";
 import type { Pointer } from "./pointer.js";
 import { type Guess, guessOf } from "./sentence/guess.js";
 import { type Line, lineOf } from "./sentence/line.js";
@@ -17,6 +21,7 @@ const READ = [
   "tokens",
   "labels",
   "disabled",
+  "scaled_links",
   "_shown",
   "_tested",
   "_name_links",
@@ -28,6 +33,8 @@ export interface OnScreen {
   reading: Reading | undefined;
   grid: GridState | undefined;
   guess: Guess | undefined;
+  /** Link between the locked words, if the model is asked about the first. */
+  link: LockedLink | undefined;
   predictions: PredictionState | undefined;
   /** Words that the answer needs, if they are asked for and known. */
   needs: WordNeeds | undefined;
@@ -45,8 +52,11 @@ export function readScreen(
   const predictions = isAsked ? figures.predictions() : undefined;
   const explorer = snapshot(model, READ as readonly (keyof ExplorerState)[]);
   const screen = (at: Pointer) => {
-    const reading = view && readingOf({ explorer, grid, view, predictions, ...at });
-    return { reading, grid, guess: reading && guessOf(reading, predictions), predictions };
+    const read = view && readingOf({ explorer, grid, view, predictions, ...at });
+    const link = lockedLink(read, predictions, explorer);
+    const reading = withScaledLink(read, link);
+    const guess = withLinkCut(reading && guessOf(reading, predictions), link, reading);
+    return { reading, grid, guess, link, predictions };
   };
   // The bars at the words are about the locked word, so the pointer does not replace it.
   if (predictions?._needs_asked) {
@@ -66,7 +76,7 @@ export const isWaiting = (model: Model<ExplorerState>): boolean =>
 /** Return the line about the screen. `isLost`: Whether the kernel has stopped answering. */
 export function lineNow(
   model: Model<ExplorerState>,
-  { reading, grid, guess, needs, predictions }: OnScreen,
+  { reading, grid, guess, link, needs, predictions }: OnScreen,
   isLost: boolean,
 ): Line | string {
   if (isLost) return SILENT_KERNEL;
@@ -74,7 +84,8 @@ export function lineNow(
   // A page without a kernel has only the data of its panels.
   if (!reading) return model.get("panels").length ? "" : NO_PANELS;
   if (guess && needs) return needsLine(reading, guess, needs);
-  return (canAsk(reading, guess) && needsProblem(predictions)) || lineOf(reading, grid, guess);
+  const problem = canAsk(reading, guess) && needsProblem(predictions);
+  return problem || lineOf(reading, grid, guess, linkLines(reading, guess, link));
 }
 
 /**

@@ -25,6 +25,10 @@ import { gridSides, leftWidth } from "./arrangement.js";
 import { type ExplorerState, NO_PANELS, PANELS, type Panel, TITLES } from "./explorer_types.js";
 import { paintWithScale } from "./head_strip/strip_paint.js";
 import { SCALE_WIDTH, STRIP_HEIGHT, stripScene, stripText } from "./head_strip/strip_scene.js";
+import { withLinkCut } from "./link/link_guess.js";
+import { linkLines } from "./link/link_line.js";
+import { lockedLink } from "./link/link_state.js";
+import { withScaledLink } from "./link/scaled_reading.js";
 import { isPair } from "./locks.js";
 import { afterName, askedOf, type Guess, guessOf } from "./sentence/guess.js";
 import { lineOf, lineText } from "./sentence/line.js";
@@ -82,11 +86,16 @@ function said(state: Whole): {
   const grid = state._drawn.grid?.state as GridState | undefined;
   const predictions = state._answers ?? undefined;
   const screen = { explorer: state, grid, view, predictions, peeked: null, pointed: null };
-  const reading = view && readingOf({ ...screen, view });
-  const guess = reading && guessOf(reading, predictions);
+  const read = view && readingOf({ ...screen, view });
+  const link = lockedLink(read, predictions, state);
+  const reading = withScaledLink(read, link);
+  const guess = withLinkCut(reading && guessOf(reading, predictions), link, reading);
   const needs = canAsk(reading, guess) ? needsOf(guess, predictions) : undefined;
   if (!reading) return { reading, guess, needs, line: "" };
-  const line = guess && needs ? needsLine(reading, guess, needs) : lineOf(reading, grid, guess);
+  const line =
+    guess && needs
+      ? needsLine(reading, guess, needs)
+      : lineOf(reading, grid, guess, linkLines(reading, guess, link));
   return { reading, guess, needs, line: lineText(line) };
 }
 

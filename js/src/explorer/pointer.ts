@@ -46,5 +46,9 @@ export function followPointer(
       this.point(null);
       clicked = JSON.stringify(at);
     },
+    /** Show the locks until the pointer or the keyboard cursor moves to another word. */
+    rest(): void {
+      if (now.pointed) this.click(now.pointed);
+    },
   };
 }

@@ -10,17 +10,22 @@ import { viewMenu } from "./view_menu.js";
 
 const OFF = "x";
 const NEEDS = "n";
+const FACTOR_KEYS = "0, 1, 4";
 const KEYS = [
   ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
-  ["[ and ], click on a layer", "step through the layers; with a kept word, to its strongest head"],
+  [
+    "[ and ], click on a layer",
+    "step through the layers; with a kept word, to its strongest head, with its cut",
+  ],
+  [FACTOR_KEYS, "cut the link of the kept pair, leave it as it is, 4 times its weight"],
   ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one; also below the answers"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
   [OFF, "switch the head off, or on again"],
   [NEEDS, "the words that the answer needs, at the words"],
   ["s", "open the menu save; Enter takes its first format"],
-  ["Escape", "take back: the pair, the word, the head that is off"],
+  ["Escape", "take back: the cut link, the pair, the word, the head that is off"],
   ["Arrow keys in the tabs", "the next / previous detail"],
   ["? in a figure", "its own keys"],
 ] as const;
@@ -36,7 +41,7 @@ export function toolbar(
 ) {
   const { fixed } = model.get("_source");
   const keys = keyList(
-    fixed ? KEYS.filter(([key]) => key !== OFF && key !== NEEDS) : KEYS,
+    fixed ? KEYS.filter(([key]) => ![OFF, NEEDS, FACTOR_KEYS].includes(key)) : KEYS,
     mounted,
     signal,
   );
@@ -98,7 +103,7 @@ const takesKeys = (target: EventTarget | null): boolean =>
  */
 export function onBrackets(
   root: HTMLElement,
-  step: ReturnType<typeof toolbar>["step"],
+  step: (by: number) => void,
   signal: AbortSignal,
 ): void {
   const press = (event: KeyboardEvent) => {
@@ -113,7 +118,12 @@ export function onBrackets(
 
 /** Return the key handler of the explorer, which returns whether it handled the key. */
 export const explorerKeys =
-  (bar: ReturnType<typeof toolbar>, switchHead: () => void, turnNeeds: () => boolean) =>
+  (
+    bar: ReturnType<typeof toolbar>,
+    switchHead: () => void,
+    turnNeeds: () => boolean,
+    changeLink: (key: string) => boolean,
+  ) =>
   (event: KeyboardEvent): boolean => {
     const { target, key } = event;
     if (isShortcut(event) || takesKeys(target)) return false;
@@ -122,6 +132,6 @@ export const explorerKeys =
     else if (key === "x") switchHead();
     else if (key === NEEDS) return turnNeeds();
     else if (key === "s") return bar.save();
-    else return false;
+    else return changeLink(key);
     return true;
   };

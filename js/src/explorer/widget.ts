@@ -18,6 +18,9 @@ import { headTitle } from "./head_title.js";
 import { type Figures, joinedFigures } from "./joined_figures.js";
 import { legendView } from "./legend_view.js";
 import { lineView } from "./line_view.js";
+import { linkControl } from "./link/link_control.js";
+import { linkNote } from "./link/link_note.js";
+import type { LockedLink } from "./link/link_state.js";
 import { isPair, onEscape, wordLocks } from "./locks.js";
 import { needsToggle } from "./needs_toggle.js";
 import { guessHint, isWaiting, lineNow, type OnScreen, readScreen } from "./on_screen.js";
@@ -47,6 +50,7 @@ const WATCHED: (keyof ExplorerState)[] = [
   "quantity",
   "scale",
   "disabled",
+  "scaled_links",
   "labels",
   ...PANELS,
   "_shown",
@@ -87,6 +91,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const details = detailsBelow(model, mounted.invalidate);
   const pointer = followPointer(model, signal, schedule);
   const locks = wordLocks(model);
+  const links = linkControl(model, schedule);
   const sentence = sentencePanel(
     {
       point: pointer.point,
@@ -111,19 +116,34 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     select: selecting(model),
   });
   const needs = needsToggle(model, figures.models);
-  const keys = explorerKeys(bar, () => switchHead(model), needs.turn);
+  const keys = explorerKeys(bar, () => switchHead(model), needs.turn, changeLink);
   onEscape(root, takeBack, signal);
-  onBrackets(root, bar.step, signal);
+  onBrackets(root, step, signal);
 
   /** Content of the screen at the last drawing. */
   let reading: Reading | undefined;
+  let link: LockedLink | undefined;
   /** Panels that are always visible, and the width of all heads. */
   let fixed: Panel[] = [];
   let left = 0;
 
-  /** Undo the last lock or switch: the pair, the word, then the heads that are off. */
+  /** Change the kept link by a key, and show it although the keyboard cursor is on a word. */
+  function changeLink(key: string): boolean {
+    const isOne = links.press(key);
+    if (isOne) pointer.rest();
+    return isOne;
+  }
+
+  /** Step through the layers, with a link that is changed in one head or one layer. */
+  function step(by: number): void {
+    bar.step(by);
+    links.follow();
+  }
+
+  /** Undo the last change: the link, the pair, the word, then the heads that are off. */
   function takeBack(): boolean {
-    if (!needs.end() && !locks.takeBack() && !switchAllOn(model)) return false;
+    const isDone = needs.end() || links.takeBack() || locks.takeBack() || switchAllOn(model);
+    if (!isDone) return false;
     schedule();
     return true;
   }
@@ -169,7 +189,10 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   function answersOf(screen: OnScreen, look: Look) {
     const hint = guessHint(model, screen);
     const below = stripView(screen, look);
-    return answersView(screen.guess, screen.reading, hint, left, below, needs.view());
+    const note = screen.needs
+      ? nothing
+      : linkNote(screen.link, screen.reading, screen.guess, links.cut());
+    return answersView(screen.guess, screen.reading, hint, left, below, needs.view(), note);
   }
 
   function view(look: Look): unknown {
@@ -178,6 +201,8 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     reading = screen.reading;
     needs.update(screen);
     root.classList.toggle("attnw-ex-other-pass", screen.needs?.isMasked === true);
+    link = screen.link;
+    links.show(link);
     root.classList.toggle("attnw-ex-own-legend", hasOwnLegend(model, screen));
     const isSentence = reading && !reading.compared.length && fitsSentence(reading.words);
     const isEditing = form.isOpen() || !isSentence;
@@ -185,7 +210,11 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const hasChanges = !!screen.grid?._thumbnails?.changes;
     const line = lineNow(model, screen, root.dataset.link === "lost");
     return html`${form.view(isEditing)}
-      ${reading && !isEditing ? sentence.view(reading, screen.needs, look) : nothing}
+      ${
+        reading && !isEditing
+          ? sentence.view(reading, screen.needs, look, screen.needs ? nothing : links.view())
+          : nothing
+      }
       ${errorWithWayOut(model)}
       ${lineView(line, () => toggleResting(model), !peeked && !pointed)}
       <div class="attnw-ex-main">
@@ -216,7 +245,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   function paint(look: Look): void {
     form.fit(look);
     for (const panel of panels) if (isOpen(panel.name)) panel.fill();
-    sentence.paint(reading, look);
+    sentence.paint(reading, look, link);
   }
 
   watchLink(root, schedule, signal);

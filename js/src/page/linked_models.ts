@@ -21,9 +21,10 @@ export const SHARED = [
   "direction",
   "disabled",
   "method",
+  "scaled_links",
   "labels",
 ] as const;
-type Shared = SharedState & RelationsState & { token_size: TokenSize };
+type Shared = SharedState & RelationsState & { token_size: TokenSize; scaled_links: unknown[] };
 
 /** Model of the page, and the values that it accepts from linked models. */
 export interface Linked extends Limits {

@@ -36,11 +36,11 @@ export function paintPredictions(pen: Pen, scene: Scene, pointer = NOWHERE): voi
 }
 
 function paintBars(pen: Pen, scene: Scene): void {
-  const { bars, row, start, longest, columns, theme, font, off } = scene;
+  const { bars, row, start, longest, columns, theme, font, isEdited } = scene;
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
   for (const [i, { name, right }] of columns.entries()) {
     write(pen, name, [right, LINE], theme.muted, "right");
-    if (!off || i > 1) continue;
+    if (!isEdited || i > 1) continue;
     const x = right - pen.measureText(name).width - MARK - 4;
     pen.fillStyle = i ? theme.accent : theme.muted;
     pen.globalAlpha = i ? 1 : PALE;
@@ -53,8 +53,8 @@ function paintBars(pen: Pen, scene: Scene): void {
     pen.fillStyle = theme.text;
     drawToken(pen, answer, start - GAP, middle, "right", start - GAP);
     const long = (share: number) => Math.max(share ? 1 : 0, longest * share);
-    pen.fillStyle = off ? theme.muted : theme.accent;
-    if (off) {
+    pen.fillStyle = isEdited ? theme.muted : theme.accent;
+    if (isEdited) {
       pen.globalAlpha = PALE;
       pen.fillRect(start, middle - BETWEEN / 2 - THIN, long(before), THIN);
       pen.globalAlpha = 1;
@@ -62,7 +62,7 @@ function paintBars(pen: Pen, scene: Scene): void {
       pen.fillRect(start, middle + BETWEEN / 2, long(after), THIN);
     } else pen.fillRect(start, middle - BAR / 2, long(before), BAR);
     for (const [n, text] of texts.entries()) {
-      const strong = off && n === 2;
+      const strong = isEdited && n === 2;
       pen.font = labelFont(font, strong && followed);
       write(
         pen,

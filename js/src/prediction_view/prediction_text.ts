@@ -62,6 +62,24 @@ export function mapTitle({ state, answered, effects, off }: Scene): string {
 /** Return the two answers whose logits are compared. */
 const rivals = ({ name, versus }: Effects) => `“${name}” against “${versus}”`;
 
+/**
+ * Return the probability from which effects of heads are measured: with all links, and with the
+ * same heads off; undefined if the page lacks it.
+ */
+function startOf({ rows, followed, links, off }: Answered): number | undefined {
+  const row = rows.find(({ token }) => token === followed);
+  if (!links.length) return row?.after ?? 0;
+  return off.length ? undefined : (row?.before ?? 0);
+}
+
+/** Return the edits before the second probability: "heads were switched off". */
+function editsText({ off, links }: Answered): string {
+  const changed = links.map(
+    ({ name, factor, scope }) => `${name} was ${factor ? `× ${factor}` : "cut"} in ${scope}`,
+  );
+  return [off.length ? "heads were switched off" : "", ...changed].filter(Boolean).join(" and ");
+}
+
 /** Describe a cell. */
 export function describe(scene: Scene, cell: Cell): string {
   const head = headAt(scene, cell);
@@ -77,10 +95,11 @@ export function describe(scene: Scene, cell: Cell): string {
       ? `${name}: its outputs add ${added} to ${rivals(effects)} in the second text`
       : `${name}: adds ${added} to the logit of ${rivals(effects)}`;
   }
-  const now = answered.rows.find(({ token }) => token === answered.followed)?.after ?? 0;
+  const now = startOf(answered);
   const change = signedChange(effect);
   const without = `${name}: without it (${effects.method}) “${effects.name}”`;
   if (effects.estimate) return `${without} changes by about ${change} (estimate)`;
+  if (now === undefined) return `${without} changes by ${change}`;
   return `${without} ${shareText(now)} → ${shareText(now + effect)} (${change})`;
 }
 
@@ -113,7 +132,7 @@ function maskNote({ masks, piece: [number, count] }: Answered): string {
 /** Return the caption. */
 export function captionOf(state: PredictionState, scene: Scene | null): Caption {
   if (!scene) return caption(FIGURE, { model: state._source.model, notes: [state._message] });
-  const { answered, effects, reach, off } = scene;
+  const { answered, effects, reach, off, isEdited } = scene;
   const print = effectPrinter(scene);
   const range = reach ? `${print(-reach)} to ${print(reach)}` : "all 0";
   const change = `change of the probability of “${answered.name}” without each head`;
@@ -126,7 +145,7 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
     head: headNames(state.selected, state),
     quantity:
       `${questionOf(state)} Probabilities of ` +
-      `answers${off ? ", before and after heads were switched off" : ""}`,
+      `answers${isEdited ? `, before and after ${editsText(answered)}` : ""}`,
     scale: effects ? `map: ${what}, ${range}` : "",
     notes: [
       maskNote(answered),
@@ -149,19 +168,18 @@ export function captionOf(state: PredictionState, scene: Scene | null): Caption 
 /** Return the table of the answers, followed by the heads with the largest effects. */
 export function tableOf(scene: Scene | null): Table {
   if (!scene) return { columns: ["answer", "probability"], rows: [] };
-  const { bars, off, effects } = scene;
+  const { answered, bars, isEdited, effects } = scene;
   const columns = ["answer or head", "before", "after", "change"];
   const rows: Table["rows"] = bars.map(({ answer, before, after }) => [
     answer,
     before,
-    off ? after : before,
-    off ? after - before : 0,
+    isEdited ? after : before,
+    isEdited ? after - before : 0,
   ]);
   for (const cell of strongest(scene)) {
     const head = headAt(scene, cell);
     const effect = effectAt(scene, cell) ?? Number.NaN;
-    const now =
-      scene.answered.rows.find(({ token }) => token === scene.answered.followed)?.after ?? 0;
+    const now = startOf(answered);
     if (head && effects?.versus)
       rows.push([
         `${effects.name} against ${effects.versus}: ${headName(head)}`,
@@ -172,8 +190,8 @@ export function tableOf(scene: Scene | null): Table {
     else if (head && effects)
       rows.push([
         `${effects.name} without ${headName(head)} (${howOf(effects)})`,
-        now,
-        now + effect,
+        now ?? null,
+        now === undefined ? null : now + effect,
         effect,
       ]);
   }

@@ -13,7 +13,7 @@ export const GAP = 8;
 /** Space above bars and cells. */
 export const HEADER = 20;
 const ROW = 22;
-/** Height of a row with one bar before and one after heads are switched off. */
+/** Height of a row with one bar before and one after heads or links are changed. */
 const DOUBLE = 30;
 /** Space between the bars and the map. */
 const SPACE = 32;
@@ -45,6 +45,8 @@ export interface Scene extends Look {
   answered: Answered;
   /** Whether any head is off. */
   off: boolean;
+  /** Whether heads are off or links are changed, so that answers have two probabilities. */
+  isEdited: boolean;
   bars: Bar[];
   row: number;
   /** Start of the bars, length of 100 %, and right end of each column of numbers. */
@@ -85,8 +87,9 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
   if (!answered || !stack) return null;
   const { width: room, density: dpr, font, ruler } = look;
   const off = answered.off.length > 0;
+  const isEdited = off || answered.links.length > 0;
   const bars = answered.rows.map((row): Bar => {
-    const numbers = off
+    const numbers = isEdited
       ? [shareText(row.before), shareText(row.after), signedChange(row.after - row.before)]
       : [shareText(row.before)];
     return { ...row, followed: row.token === answered.followed, texts: numbers };
@@ -103,10 +106,10 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
 
   const regular = ruler(labelFont(font));
   const strong = ruler(labelFont(font, true));
-  const names = off ? ["before", "after", "change"] : ["probability"];
+  const names = isEdited ? ["before", "after", "change"] : ["probability"];
   const widths = names.map((name, i) =>
     Math.max(
-      regular(name) + (off && i < 2 ? 14 : 0),
+      regular(name) + (isEdited && i < 2 ? 14 : 0),
       ...bars.map(({ texts }) => strong(texts[i] ?? "")),
     ),
   );
@@ -121,7 +124,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     return { name, right };
   });
 
-  const row = off ? DOUBLE : ROW;
+  const row = isEdited ? DOUBLE : ROW;
   const barsHeight = HEADER + bars.length * row;
   const mapLeft = beside ? Math.ceil(right) + SPACE : 0;
   const mapTop = beside ? 0 : barsHeight + 2 * GAP;
@@ -141,6 +144,7 @@ export function sceneOf(state: PredictionState, look: Look): Scene | null {
     stack,
     answered,
     off,
+    isEdited,
     bars,
     row,
     start,

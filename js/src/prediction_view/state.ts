@@ -1,13 +1,52 @@
 import type { Head, SharedState } from "../shared/types.js";
 import type { WireArray } from "../shared/wire.js";
 
-/** Answer with its probability when all heads are on, and when some are off. */
+/** Answer with its probability in the whole model, and with heads off or links changed. */
 export interface Answer {
   answer: string;
   /** Spelling in the vocabulary. */
   token: string;
   before: number;
   after: number;
+}
+
+/** Link whose weights were multiplied; ends are positions, or a group such as "all before". */
+export interface ScaledLink {
+  query: number[] | string;
+  key: number[] | string;
+  factor: number;
+  /** Heads: "L2 H11", "L2" or "all heads", after the stack if there are several. */
+  scope: string;
+  /** Words of the link, for example "he→that". */
+  name: string;
+}
+
+/** Link between two locked words, from the word that the model is asked about. */
+export interface LockedLink {
+  /** Query and key, as locked in `unit`. */
+  of: [query: number, key: number];
+  unit: string;
+  stack: string;
+  /** Positions of the tokens of both words. */
+  query: number[];
+  key: number[];
+}
+
+/** Probabilities of A answers when the link between the locked words is cut. */
+export interface LinkCuts extends Pick<LockedLink, "of" | "unit" | "stack"> {
+  /** Answers, as spelled in the vocabulary. */
+  tokens: string[];
+  /** With all links, and cut in all heads; float32 [A]. */
+  before: WireArray;
+  everywhere: WireArray;
+  /** Cut in one layer, float32 [L, A]. */
+  layers: WireArray;
+  /** Cut in one head, float32 [L, H, A]; null until it is computed. */
+  heads: WireArray | null;
+  /** Median change of the first answer with another word cut in all heads; null without words. */
+  others: number | null;
+  /** Weight of the link in each head in the pass that answers, float32 [L, H]. */
+  weights: WireArray;
 }
 
 /** Answers of the model to one question. */
@@ -32,6 +71,8 @@ export interface Answered {
   /** Disabled heads, and their replacement method. */
   off: Head[];
   method: string;
+  /** Links whose weights were multiplied. */
+  links: ScaledLink[];
   /** Whether a token other than a mask token was masked to be predicted. */
   masks: boolean;
 }
@@ -101,6 +142,9 @@ export interface PredictionState extends SharedState {
   /** Whether an explorer shows the words that the answer needs, and these words. */
   _needs_asked: boolean;
   _needs: Needs | null;
+  /** Link between the locked words that can be cut, and the answers without it. */
+  _link: LockedLink | null;
+  _cuts: LinkCuts | null;
   /** Message if there is no question, and the reason if there are no effects. */
   _message: string;
   _problem: string;
@@ -122,6 +166,8 @@ export const WATCHED: (keyof PredictionState)[] = [
   "_lens",
   "_predictions",
   "_effects",
+  "_link",
+  "_cuts",
   "_message",
   "_problem",
   "_axes",

@@ -1,4 +1,5 @@
 import {
+  ARC_WIDTH,
   type ArcLook,
   type ArcPath,
   arcBetweenLines,
@@ -37,7 +38,7 @@ export interface Mark {
 
 /** Return the marks of the words, by key: of links and of numbered words. */
 export function marksOf(reading: Reading): Map<number, Mark> {
-  const { looks, from, to, isOff, isOneText, quantity } = reading;
+  const { looks, from, to, isOff, isOneText, quantity, scaled } = reading;
   const marks = new Map<number, Mark>();
   if (!looks || from === undefined || isOff || quantity !== "weights") return marks;
   const least = leastDrawn(looks);
@@ -46,7 +47,8 @@ export function marksOf(reading: Reading): Map<number, Mark> {
     .slice(0, NUMBERED)
     .map(({ key }) => key);
   for (const { key, weight } of looks.seen) {
-    const isLink = weight >= least && !(isOneText && key === from);
+    const isCut = scaled?.key === key && scaled.factor === 0;
+    const isLink = weight >= least && !(isOneText && key === from) && !isCut;
     const isNumbered = numbered.includes(key) || key === to;
     if (isLink || isNumbered) marks.set(key, { weight: isLink ? weight : 0, isNumbered });
   }
@@ -54,7 +56,8 @@ export function marksOf(reading: Reading): Map<number, Mark> {
 }
 
 /** Return the weight that is printed below a word. */
-export const numberOf = ({ looks }: Reading, key: number): number => looks?.row[key] ?? 0;
+export const numberOf = ({ looks, scaled }: Reading, key: number): number =>
+  scaled?.key === key && scaled.factor === 0 ? 0 : (looks?.row[key] ?? 0);
 
 /** Return the arcs above the words; the strongest is drawn last. */
 export function arcsOf(
@@ -63,7 +66,7 @@ export function arcsOf(
   isOneLine: boolean,
   theme: Theme,
 ): Arc[] {
-  const { from, to } = reading;
+  const { from, to, scaled } = reading;
   if (from === undefined) return [];
   const start = boxOf("query", from);
   if (!start) return [];
@@ -71,23 +74,36 @@ export function arcsOf(
   for (const [key, { weight, isNumbered }] of marksOf(reading)) {
     const foot = isNumbered ? NUMBER_HEIGHT : 0;
     const end = boxOf("key", key);
-    if (!end || !weight) continue;
+    const isScaled = scaled?.key === key;
+    if (!end || !(weight || isScaled)) continue;
     arcs.push({
       key,
       weight,
-      path:
-        Math.abs(start.y - end.y) > start.height / 2
-          ? toOtherLine(start, end, foot)
-          : overLine(start, end, isOneLine),
-      look: {
-        color: lineColor(theme),
-        width: widthOf(weight),
-        opacity: to !== undefined && to !== key ? FAINT : opacityOf(theme),
-      },
+      path: arcPath(start, end, isOneLine, foot),
+      look: isScaled
+        ? scaledLook(scaled.factor, weight, theme)
+        : {
+            color: lineColor(theme),
+            width: widthOf(weight),
+            opacity: to !== undefined && to !== key ? FAINT : opacityOf(theme),
+          },
     });
   }
   return arcs.sort((a, b) => a.weight - b.weight);
 }
+
+/** Return the look of the arc of a changed link: dashed if it is cut. */
+const scaledLook = (factor: number, weight: number, theme: Theme): ArcLook => ({
+  color: theme.wrong,
+  width: factor === 0 ? ARC_WIDTH : widthOf(weight, ARC_WIDTH),
+  isDashed: factor === 0,
+});
+
+/** Return an arc between two words, over their line or between their lines. */
+export const arcPath = (start: Box, end: Box, isOneLine: boolean, foot = 0): ArcPath =>
+  Math.abs(start.y - end.y) > start.height / 2
+    ? toOtherLine(start, end, foot)
+    : overLine(start, end, isOneLine);
 
 const middle = ({ x, width }: Box) => x + width / 2;
 

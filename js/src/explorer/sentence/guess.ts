@@ -8,6 +8,8 @@ import type { Reading } from "./reading.js";
 const LEAST_GUESS = 0.05;
 /** Smallest change of a probability that is reported, in words and next to bars. */
 export const LEAST_CHANGE = 0.01;
+/** The same for changes of a link. */
+export const LEAST_LINK_CHANGE = 0.005;
 /** Number of answers whose effects the kernel measures (`LIKELIEST`). */
 const SHOWN = 5;
 /** Prefix of an answer that continues the word before it. */
@@ -16,6 +18,8 @@ const CONTINUES = "…";
 /** Answer of the model: its probability with the complete model, and without heads. */
 export interface Answer {
   text: string;
+  /** Spelling in the vocabulary. */
+  token: string;
   before: number;
   /**
    * Probability without the disabled heads, or without the shown head; undefined if not computed.
@@ -42,8 +46,14 @@ export interface Guess {
   whole: { before: number; after: number | undefined } | undefined;
   answers: Answer[];
   hasGuess: boolean;
-  /** Whether heads are off, so that `after` is the model's current answer. */
+  /** Whether heads are off or links are changed, so that `after` is the current answer. */
   isOff: boolean;
+  /** Name of these edits, for example "with heads off" or "link cut"; "" without edits. */
+  edits: string;
+  /** Changed links, for example "he→that cut in L2 H11"; "" without. */
+  links: string;
+  /** Smallest change of a probability that is reported. */
+  least: number;
   /** Whether switching the head off changes a shown answer; undefined if not computed. */
   changes: boolean | undefined;
   /** Effects of all heads on the answers; undefined if not computed. */
@@ -77,12 +87,26 @@ export function askedOf(guess: Guess, reading: Reading): Question {
 }
 
 /** Return the name of the second bar of each answer, or "" if no answer has one. */
-export const afterName = ({ answers, isOff }: Guess, head: Head): string =>
-  answers.every(({ after }) => after === undefined)
-    ? ""
-    : isOff
-      ? "with heads off"
-      : `without ${headName(head)}`;
+export const afterName = ({ answers, edits }: Guess, head: Head): string =>
+  answers.every(({ after }) => after === undefined) ? "" : edits || `without ${headName(head)}`;
+
+/** Return the name of the edits of an answer; "" without edits. */
+function editsOf({ off, links }: Answered): string {
+  const [first, ...others] = links;
+  const parts = [
+    off.length ? "heads off" : "",
+    others.length
+      ? "links changed"
+      : first && (first.factor ? `link × ${first.factor}` : "link cut"),
+  ].filter(Boolean);
+  return off.length ? `with ${parts.join(" and ")}` : parts.join("");
+}
+
+/** Return the changed links, for example "he→that cut in L2 H11". */
+const linksText = ({ links }: Answered): string =>
+  links
+    .map(({ name, factor, scope }) => `${name} ${factor ? `× ${factor}` : "cut"} in ${scope}`)
+    .join(", ");
 
 /**
  * Return the answers of a question, most probable first. The word of the text is included, at the
@@ -126,8 +150,10 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
   if (!isOfInput && !isAsked) return undefined;
   const word = from === undefined ? undefined : words.query[from];
   const isEnd = task === "next" && answered.position === (state._stacks[0]?.n_query ?? 0);
-  const isOff = answered.off.length > 0;
-  const effects = exactEffects(state);
+  const edits = editsOf(answered);
+  const isOff = edits !== "";
+  // The kernel measures heads without changes of links.
+  const effects = answered.links.length ? undefined : exactEffects(state);
   const changes = changesWithout(isOff ? undefined : effects, head);
   const rows = shownRows(answered);
   const answers = rows.map((row): Answer => {
@@ -135,11 +161,13 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
     const without = change === undefined ? undefined : clamp(row.before + change, 0, 1);
     return {
       text: answerText(row, rows),
+      token: row.token,
       before: row.before,
       after: isOff ? row.after : without,
       isOwn: own?.token === row.token,
     };
   });
+  const least = answered.links.length ? LEAST_LINK_CHANGE : LEAST_CHANGE;
   const areKnown = answers.length > 0 && answers.every(({ after }) => after !== undefined);
   const [number, count] = answered.piece;
   return {
@@ -154,11 +182,16 @@ export function guessOf(reading: Reading, state: PredictionState | undefined): G
     answers,
     hasGuess: (answers[0]?.before ?? 0) >= LEAST_GUESS,
     isOff,
-    changes: areKnown ? answers.some(isChanged) : undefined,
+    edits,
+    links: linksText(answered),
+    least,
+    changes: areKnown ? answers.some((answer) => isChanged(answer, least)) : undefined,
     effects: effects && { ...effects, name: nameOfFollowed(answered, rows) ?? effects.name },
   };
 }
 
-/** Return whether a probability changes by a percentage point or more. */
-export const isChanged = ({ before, after = before }: Pick<Answer, "before" | "after">): boolean =>
-  Math.abs(after - before) >= LEAST_CHANGE;
+/** Return whether a probability changes by `least` or more. */
+export const isChanged = (
+  { before, after = before }: Pick<Answer, "before" | "after">,
+  least: number,
+): boolean => Math.abs(after - before) >= least;

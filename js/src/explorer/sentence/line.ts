@@ -18,6 +18,11 @@ export interface Part {
   style: Style;
 }
 export type Line = Part[];
+/** Lines about a link that can be cut: after its change, and in place of the guess before it. */
+export interface LinkLines {
+  changed?: Line;
+  uncut?: Line;
+}
 
 export const plain = (text: string): Part => ({ text, style: "plain" });
 const muted = (text: string): Part => ({ text, style: "muted" });
@@ -38,11 +43,11 @@ export function spelled(reading: Reading, side: "query" | "key", at: number): st
   const text = words[side][at]?.text ?? "";
   return chips.includes(axes[side].special[at] ?? "") ? isolated(text) : inQuotes(text);
 }
-const from = (reading: Reading, at: number): Part => ({
+export const fromPart = (reading: Reading, at: number): Part => ({
   text: spelled(reading, "query", at),
   style: "from",
 });
-const to = (reading: Reading, at: number, of?: number): Part => ({
+export const toPart = (reading: Reading, at: number, of?: number): Part => ({
   text: reading.isOneText && at === of ? "itself" : spelled(reading, "key", at),
   style: "to",
 });
@@ -94,10 +99,10 @@ const shareOf = (value: number) =>
  * is the earlier one, as in the bars. Answers that were not mentioned before have both
  * probabilities.
  */
-function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
-  const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer));
+function changedAnswers({ answers, least }: Guess, named: readonly Answer[]): string {
+  const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer, least));
   const now = named.map(({ text, before, after = before }) =>
-    saidShare(text, isChanged({ before, after }) ? after : before),
+    saidShare(text, isChanged({ before, after }, least) ? after : before),
   );
   const moved = others.map(
     ({ text, before, after = 0 }) => `${saidShare(text, before)} → ${percentText(after)}`,
@@ -108,9 +113,11 @@ function changedAnswers({ answers }: Guess, named: readonly Answer[]): string {
 /** Return the model's current answers, or its answers without the shown head; "" if unknown. */
 function changeText(guess: Guess, named: readonly Answer[]): string {
   if (guess.changes === undefined) return "";
-  const now = guess.isOff ? " Now" : " Without this head";
+  const { isOff, links } = guess;
+  const now = links ? ` With ${links}` : isOff ? " Now" : " Without this head";
   if (guess.changes) return `${now}: ${changedAnswers(guess, named)}.`;
-  return `${now}${guess.isOff ? "" : ","} these answers change by less than a point.`;
+  const comma = isOff && !links ? "" : ",";
+  return `${now}${comma} these answers change by less than ${links ? "half a" : "a"} point.`;
 }
 
 /** Return the probability of a word of several pieces. */
@@ -169,7 +176,12 @@ function pairLine(reading: Reading, query: number, key: number): Line {
   if (!looks || weight === undefined) return [];
   if (Number.isNaN(weight)) {
     const why = key > query ? "it comes later" : "its window ends before";
-    return [from(reading, query), plain(" cannot see "), to(reading, key), plain(`: ${why}.`)];
+    return [
+      fromPart(reading, query),
+      plain(" cannot see "),
+      toPart(reading, key),
+      plain(`: ${why}.`),
+    ];
   }
   const place = looks.seen.filter((look) => look.weight > weight).length + 1;
   const even = percentText(looks.even);
@@ -183,9 +195,9 @@ function pairLine(reading: Reading, query: number, key: number): Line {
         : `number ${place} of ${looks.seen.length}`;
   const line = [
     ...inHead(reading, standsOut(weight, looks.even) ? [query, key] : undefined),
-    from(reading, query),
+    fromPart(reading, query),
     plain(" gives "),
-    to(reading, key, query),
+    toPart(reading, key, query),
     plain(` ${percentText(weight)} of its attention, ${order}`),
   ];
   if (weight >= looks.even) line.push(muted(` (even: ${even})`));
@@ -207,7 +219,7 @@ function wordLine(reading: Reading, query: number): Line {
   const resting = restingNames(reading);
   const startOf = (key?: number) => [
     ...inHead(reading, key === undefined ? undefined : [query, key]),
-    from(reading, query),
+    fromPart(reading, query),
   ];
   const rest = [restPart(reading), plain(".")];
   const { noun } = reading;
@@ -219,7 +231,7 @@ function wordLine(reading: Reading, query: number): Line {
     return [
       ...startOf(),
       plain(` looks at no ${noun} in particular: most at `),
-      to(reading, first.key, query),
+      toPart(reading, first.key, query),
       share(first),
       plain(`, even attention gives ${even}.`),
     ];
@@ -227,10 +239,10 @@ function wordLine(reading: Reading, query: number): Line {
   const isClose =
     second && second.weight > SECOND * first.weight && second.weight >= 2 * looks.even;
   const isMuch = looks.resting >= MUCH_RESTING && resting;
-  const line = [...startOf(first.key), plain(" looks at "), to(reading, first.key, query)];
+  const line = [...startOf(first.key), plain(" looks at "), toPart(reading, first.key, query)];
   line.push(share(first));
   if (isClose) {
-    line.push(plain(" and "), to(reading, second.key, query));
+    line.push(plain(" and "), toPart(reading, second.key, query));
     line.push(share(second));
   }
   line.push(muted("; "), isMuch ? restPart(reading) : muted(`even: ${even}`), plain("."));
@@ -283,14 +295,14 @@ const pointAt = ({ noun }: Reading): Part => plain(`point at a ${noun} to see wh
 function lookedAtLine(reading: Reading, key: number): Line {
   const { weights, hidden, noun } = reading;
   const lookers = weights && lookersOf(weights, key, hidden);
-  const start = (link?: [number, number]) => [...inHead(reading, link), to(reading, key)];
+  const start = (link?: [number, number]) => [...inHead(reading, link), toPart(reading, key)];
   if (!lookers) return [...start(), plain(" …")];
   const [first, second] = lookers;
   if (!first) return [...start(), plain(` is seen by no shown ${noun}.`)];
   const by = (link: Link): Line => [
     reading.isOneText && link.query === key
       ? { text: "itself", style: "from" }
-      : from(reading, link.query),
+      : fromPart(reading, link.query),
     share(link),
   ];
   if (!standsOut(first.weight, first.even))
@@ -326,16 +338,16 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
   if (flat)
     return [
       plain(`Nothing stands out in this model. Its strongest link between two ${noun}s, `),
-      from(reading, flat.query),
+      fromPart(reading, flat.query),
       plain(" to "),
-      to(reading, flat.key),
+      toPart(reading, flat.key),
       plain(` in ${flat.name}, `),
       hasEven(flat.weight, flat.even),
     ];
   const found = weights && strongestLink(weights, hidden);
   const link = found && { ...found, weight: exactWeight(found, reading, grid) };
   if (!link) return [...inHead(reading), pointAt(reading)];
-  const pair = [from(reading, link.query), plain(" to "), to(reading, link.key)];
+  const pair = [fromPart(reading, link.query), plain(" to "), toPart(reading, link.key)];
   if (!standsOut(link.weight, link.even))
     return [
       ...inHead(reading),
@@ -385,14 +397,14 @@ function quantityLine(reading: Reading): Line {
   const start: Line = [...inHead(reading, link), plain(`by ${quantity}, `)];
   if (query === undefined || !looks) return [...start, pointAt(reading)];
   if (best === undefined)
-    return [...start, from(reading, query), plain(` sees no shown ${reading.noun}.`)];
+    return [...start, fromPart(reading, query), plain(` sees no shown ${reading.noun}.`)];
   const value = looks.row[best] ?? Number.NaN;
   const print = printer(quantity)(value);
   return [
     ...start,
-    from(reading, query),
+    fromPart(reading, query),
     plain(key === undefined ? " is moved most by " : " is moved by "),
-    to(reading, best, query),
+    toPart(reading, best, query),
     plain(` (${print}).`),
   ];
 }
@@ -415,16 +427,19 @@ export function lineOf(
   reading: Reading,
   grid: GridState | undefined,
   guess: Guess | undefined,
+  link: LinkLines = {},
 ): Line {
-  return [...unknownLine(reading), ...readingLine(reading, grid, guess)];
+  return [...unknownLine(reading), ...readingLine(reading, grid, guess, link)];
 }
 
 function readingLine(
   reading: Reading,
   grid: GridState | undefined,
   guess: Guess | undefined,
+  link: LinkLines,
 ): Line {
   if (reading.compared.length) return changeLine(reading, grid);
+  if (link.changed) return link.changed;
   if (reading.isOff) return [...offLine(reading), ...guessLine(guess)];
   if (reading.quantity !== "weights") return quantityLine(reading);
   const { from: query, to: key, looks } = reading;
@@ -433,9 +448,10 @@ function readingLine(
     return [...line, ...guessLine(guess)];
   }
   if (!looks) {
-    const unknown = [...inHead(reading), from(reading, query)];
+    const unknown = [...inHead(reading), fromPart(reading, query)];
     return [...unknown, plain(reading.isPeeked ? ": click the head to see." : " …")];
   }
-  if (key !== undefined) return [...pairLine(reading, query, key), ...guessLine(guess)];
+  if (key !== undefined)
+    return [...pairLine(reading, query, key), ...(link.uncut ?? guessLine(guess))];
   return [...wordLine(reading, query), ...guessLine(guess)];
 }

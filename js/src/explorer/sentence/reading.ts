@@ -71,6 +71,8 @@ export interface Reading {
   isLocked: boolean;
   weights: HeadWeights | undefined;
   looks: Looks | undefined;
+  /** Key whose link from `from` is changed in the shown head, and the factor of its weight. */
+  scaled: { key: number; factor: number } | undefined;
   /** Names of the two compared attentions; empty without a comparison. */
   compared: string[];
 }
@@ -198,6 +200,7 @@ export function readingOf(screen: Screen): Reading | undefined {
     isLocked,
     weights,
     looks: weights && query !== undefined ? looksOf(weights, query, view.hidden) : undefined,
+    scaled: undefined,
     compared,
   };
 }

@@ -7,7 +7,9 @@ import type { Pointed } from "../../shared/pointed.js";
 import { placed } from "../../shared/svg.js";
 import type { Side } from "../../shared/types.js";
 import { planFor } from "../arrangement.js";
-import { arcsOf, type Mark, marksOf } from "./arcs.js";
+import type { LockedLink } from "../link/link_state.js";
+import { placeControl } from "../link/place_control.js";
+import { arcPath, arcsOf, type Mark, marksOf } from "./arcs.js";
 import { drawnNeeds } from "./drawn_needs.js";
 import { type Box, type SentenceSize, sentenceSize } from "./layout.js";
 import { type Reading, rowsOf } from "./reading.js";
@@ -35,6 +37,8 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   let size: SentenceSize | undefined;
   /** Bars at the words instead of arcs, and the height of 100 %. */
   let shownNeeds: { needs: WordNeeds; scale: number } | undefined;
+  /** Whether the control of a link is at its arc, for which only one line has room. */
+  let isAtArc = false;
   /** Locked word that was scrolled to last, and the chat that was scrolled to its end. */
   let inSight: string | undefined;
   let chat = "";
@@ -121,9 +125,9 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
   return {
     /**
      * Return the sentence, or the texts of encoder and decoder. `needs`: Words that the answer
-     * needs, as bars instead of arcs.
+     * needs, as bars instead of arcs. `control`: Control of the link between the locked words.
      */
-    view(reading: Reading, needs: WordNeeds | undefined, look: Look) {
+    view(reading: Reading, needs: WordNeeds | undefined, look: Look, control: unknown = nothing) {
       const rows = rowsOf(reading);
       const all = rows.flatMap(([, row]) => row);
       size = sentenceSize(all, look.width, look.font, look.ruler, rows.length < 2);
@@ -135,7 +139,9 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
       const style = `font-size: ${font}px; padding-top: ${head}px; line-height: ${leading}${foot}`;
       // A scroll bar that saves less than two lines would hide as much as it saves.
       const scrolls = size.lines > MOST_LINES[planFor(look.width)];
-      const kind = scrolls ? "attnw-ex-scrolling" : size.hasArcs || needs ? "attnw-ex-arced" : "";
+      isAtArc = size.hasArcs && size.lines === 1 && !needs;
+      const arced = isAtArc ? "attnw-ex-arced attnw-ex-one-line" : "attnw-ex-arced";
+      const kind = scrolls ? "attnw-ex-scrolling" : size.hasArcs || needs ? arced : "";
       const asked = needs?.isMasked ? "attnw-ex-asked" : "";
       return html`<div class=${`attnw-ex-sentence ${kind} ${asked}`}>
         ${rolesView(reading, scrolls)}
@@ -147,6 +153,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
           <svg class="attnw-ex-arcs" aria-hidden="true" ${ref(arcs)}></svg>
           ${rowsView(reading, look)}
         </div>
+        ${control}
         <button type="button" class="attnw-ex-edit" title="edit the text" aria-label="edit the text"
           @click=${actions.edit}><svg width="15" height="15" viewBox="0 0 16 16" aria-hidden="true"
           >${PENCIL}</svg></button>
@@ -154,7 +161,7 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
     },
 
     /** Draw the arcs, when the words are on the page. */
-    paint(reading: Reading | undefined, { theme }: Look): void {
+    paint(reading: Reading | undefined, { theme }: Look, link?: LockedLink): void {
       const drawing = arcs.value;
       if (!drawing) return;
       drawing.replaceChildren();
@@ -173,6 +180,11 @@ export function sentencePanel(actions: WordActions & { edit(): void }, drawNow: 
         arcShapes(path, look),
       );
       for (const shape of shapes) placed(drawing, shape);
+      const ends = link && [boxOf("query", link.from), boxAt("key", link.to)];
+      const [from, to] = ends ?? [];
+      const control = drawing.closest(".attnw-ex-sentence")?.querySelector(".attnw-ex-cut");
+      if (control instanceof HTMLElement && from && to && isAtArc)
+        placeControl(control, [from, to], arcPath(from, to, true));
     },
   };
 }

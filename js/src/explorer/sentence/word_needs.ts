@@ -45,9 +45,14 @@ export interface WordNeeds {
   isMasked: boolean;
 }
 
-/** Return whether the words that an answer needs can be asked for on this screen. */
+/**
+ * Return whether the words that an answer needs can be asked for on this screen. They are measured
+ * without changes of links.
+ */
 export const canAsk = (reading: Reading | undefined, guess: Guess | undefined): boolean =>
-  (guess?.task === "masked" || guess?.task === "next") && reading?.isOneText === true;
+  (guess?.task === "masked" || guess?.task === "next") &&
+  guess.links === "" &&
+  reading?.isOneText === true;
 
 /** Return the needs of the shown question; undefined if they are not asked for or not known. */
 export function needsOf(

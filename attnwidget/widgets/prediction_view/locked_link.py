@@ -1,0 +1,127 @@
+"""Link between two locked words, from the word that the model is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from attnwidget.capture.maps.attention import Attention
+from attnwidget.interventions.link_cuts import AskedLink, LinkCuts
+from attnwidget.text.tokens import Tokens
+from attnwidget.widgets.prediction_view.effect_work import MOST_SECONDS, pass_work, speed
+from attnwidget.widgets.prediction_view.shown_question import (
+    Answered,
+    position_after,
+    predicted_input,
+)
+from attnwidget.widgets.wire.values import to_wire
+
+#: Tasks in which a token of the text is asked about.
+_OF_TOKENS = ("masked", "next", "label")
+
+
+class LockedLink(NamedTuple):
+    """Link between two locked words, from the word that the model is asked about.
+
+    Attributes:
+        of: Query and key, as locked in `unit`.
+        unit: "tokens" or "words".
+        stack: Stack of the link.
+        query: Positions of the tokens that look.
+        key: Positions of the tokens that are looked at.
+    """
+
+    of: tuple[int, int]
+    unit: str
+    stack: str
+    query: tuple[int, ...]
+    key: tuple[int, ...]
+
+
+def locked_link(
+    attention: Attention,
+    answered: Answered,
+    tokens: Sequence[tuple[str, int]],
+    unit: str,
+    stack: str,
+) -> LockedLink | None:
+    """Return the link between the last locked query and key.
+
+    Args:
+        attention: Attention of the input.
+        answered: Question with its answers.
+        tokens: Locked tokens.
+        unit: Unit of the locked tokens.
+        stack: Stack of the shown head.
+
+    Returns:
+        The link; None without a pair, if the question is about another word, if the pair is one
+        word, or if the query cannot see the key.
+    """
+    task = answered.before.task
+    ends = [[index for side, index in tokens if side == name] for name in ("query", "key")]
+    if task not in _OF_TOKENS or stack == "encoder" or not all(ends):
+        return None
+    axes = attention.stacks[stack]
+    asked, looked_at = (indices[-1] for indices in ends)
+    if position_after(axes.query, asked, unit, task) != answered.position:
+        return None
+    query, key = _positions(axes.query, asked, unit), _positions(axes.key, looked_at, unit)
+    is_one_text = axes.query == axes.key
+    is_causal = task == "next" and stack != "cross"
+    if key is None or query is None or (is_one_text and query == key):
+        return None
+    if is_causal and min(key) > max(query):
+        return None
+    return LockedLink((asked, looked_at), unit, stack, query, key)
+
+
+def can_be_cut_unasked(attention: Attention, *, by_head: bool) -> bool:
+    """Return whether the answers without a link are computed before the user cuts it.
+
+    Args:
+        attention: Attention of the input.
+        by_head: Whether the link is also cut in each head.
+    """
+    reading, _ = predicted_input(attention)
+    stack = next(iter(attention.stacks.values()))
+    n_passes = stack.n_layers / 2 + 2 + len(stack.key.word_groups())
+    if by_head:
+        n_passes += stack.n_layers * stack.n_heads / 2
+    return pass_work(attention, reading) * n_passes <= MOST_SECONDS * speed(reading)
+
+
+def asked_link(attention: Attention, link: LockedLink, answered: Answered) -> AskedLink:
+    """Return the link with the answers that the page shows."""
+    answers = (answered.answer, *answered.likely_answers())
+    return AskedLink(attention, answered.position, link.query, link.key, link.stack, answers)
+
+
+def cuts_to_wire(cuts: LinkCuts, link: LockedLink, answered: Answered) -> dict[str, Any]:
+    """Return the answers with a link cut, for the page."""
+    tokens = [token for _, token in answered.before.answers.spelt(cuts.asked.answers)]
+    changes = np.abs(cuts.others - cuts.before[0])
+
+    def array(values: Any) -> dict[str, Any]:
+        return to_wire(np.asarray(values, np.float32))
+
+    return {
+        "of": list(link.of),
+        "unit": link.unit,
+        "stack": link.stack,
+        "tokens": tokens,
+        "before": array(cuts.before),
+        "everywhere": array(cuts.everywhere),
+        "layers": array(cuts.layers),
+        "heads": None if cuts.heads is None else array(cuts.heads),
+        "others": float(np.median(changes)) if len(changes) else None,
+        "weights": array(cuts.weights),
+    }
+
+
+def _positions(axis: Tokens, index: int, unit: str) -> tuple[int, ...] | None:
+    """Return the positions of a locked token or word; None if there is no such entry."""
+    groups = axis.word_groups() if unit == "words" else [[i] for i in range(len(axis))]
+    return tuple(groups[index]) if index < len(groups) else None
