@@ -102,20 +102,22 @@ class LinkFactors(Result):
     @property
     def finding(self) -> str:
         """The weight, its ratio to the rival, and the main reason, as one sentence."""
-        query, key, *_ = self.tokens
+        query, key = (token.strip() for token in self.tokens[:2])
         subject = f"In {self.head}, “{query}” gives “{key}” {percent(self.weight)}"
         total = sum(self.logs.values())
         if abs(total) < _EQUAL:
-            return f"{subject}, about as much as {self._rival()}."
+            return f"{subject}, about as much as {self.rival}."
         times = factor_number(self.ratio)
         if self.ratio > LARGEST_FACTOR:
             times = f"more than {LARGEST_FACTOR:,.0f}"
         if self.ratio < 1 / LARGEST_FACTOR:
             times = f"less than {1 / LARGEST_FACTOR:.5f}"
-        return f"{subject}, {times} times the weight of {self._rival()}{self._why()}."
+        return f"{subject}, {times} times the weight of {self.rival}{self._why()}."
 
-    def _rival(self) -> str:
-        return "a typical word" if self.against is None else f"“{self.tokens[2]}”"
+    @property
+    def rival(self) -> str:
+        """Name of the rival in sentences: "a typical word", or the token in quotation marks."""
+        return "a typical word" if self.against is None else f"“{self.tokens[2].strip()}”"
 
     def _why(self) -> str:
         """Return the reason as the end of the sentence."""
@@ -159,8 +161,8 @@ class LinkFactors(Result):
         return factor_bars(
             self.to_frame().rename(columns={"log": "value"}),
             title=f"{self.finding}\n{self.model_name}; each factor swaps one part of "
-            f"“{self.tokens[1]}” for that of {self._rival()}, in all orders",
-            value_title=f"weight, relative to {self._rival()}",
+            f"“{self.tokens[1].strip()}” for that of {self.rival}, in all orders",
+            value_title=f"weight, relative to {self.rival}",
             width=width,
         )
 
@@ -169,7 +171,7 @@ class LinkFactors(Result):
         factors = " ".join(f"{name} {factor_text(value)}" for name, value in self.factors.items())
         return (
             f"LinkFactors({self.model_name}, {self.head}, {query!r} at {key!r} {self.weight:.3f} "
-            f"against {self._rival()}: {factors}, together {factor_text(self.ratio)})"
+            f"against {self.rival}: {factors}, together {factor_text(self.ratio)})"
         )
 
 
