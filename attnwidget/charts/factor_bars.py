@@ -85,11 +85,14 @@ def factor_bars(
     )
     equal = alt.Chart(alt.InlineData(values=[{"value": 0.0}])).mark_rule(color=LIGHT.text)
     layers = [bars, equal.encode(x=x)]
-    for side, align, sign in (("left", "right", -1), ("right", "left", 1)):
+    for side in ("left", "right"):
         rows = table[table["side"] == side]
         if len(rows):
             texts = alt.Chart(inline(rows)).mark_text(
-                align=align, dx=sign * _BESIDE, color=LIGHT.text, fontSize=LABEL
+                align="right" if side == "left" else "left",
+                dx=-_BESIDE if side == "left" else _BESIDE,
+                color=LIGHT.text,
+                fontSize=LABEL,
             )
             layers.append(texts.encode(y=alt.Y("row:N", sort=None), x=x, text="factor:N"))
     chart = fitted(alt.LayerChart(layer=layers), width, alt.Step(_STEP))

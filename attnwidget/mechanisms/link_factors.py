@@ -137,6 +137,11 @@ class LinkFactors(Result):
             reason += f", in spite of {_NAMES[against]}"
         return reason
 
+    def rows(self) -> list[tuple[str, float, float]]:
+        """Return the name, the factor and its logarithm for each part, and for "together"."""
+        rows = [(_NAMES[name], _factor(value), value) for name, value in self.logs.items()]
+        return [*rows, ("together", self.ratio, sum(self.logs.values()))]
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per part and one for "together": part, factor, log.
 
@@ -144,9 +149,7 @@ class LinkFactors(Result):
         """
         import pandas as pd
 
-        rows = [(_NAMES[name], _factor(value), value) for name, value in self.logs.items()]
-        rows.append(("together", self.ratio, sum(self.logs.values())))
-        frame = pd.DataFrame(rows, columns=["part", "factor", "log"])
+        frame = pd.DataFrame(self.rows(), columns=["part", "factor", "log"])
         frame.attrs |= {"model": self.model_name, "head": str(self.head)}
         return frame
 
@@ -333,8 +336,8 @@ def _scores(
     names = [name for name, is_part in exists.items() if is_part]
     shifts = torch.zeros(len(row.key), dtype=torch.float64, device="cpu")
     if turns:
-        token_positions = positions(attention, head.stack)
-        shifts = token_positions[key] - torch.tensor(token_positions, dtype=torch.float64)
+        token_positions = shifts.new_tensor(positions(attention, head.stack))
+        shifts = token_positions[key] - token_positions
     bias = torch.zeros(len(row.key), dtype=torch.float64, device="cpu")
     if row.bias is not None:
         bias = row.bias[0]

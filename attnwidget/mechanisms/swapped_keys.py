@@ -161,9 +161,8 @@ class _Swap:
         """Refuse a model whose words do not come from a table."""
         ids = self._inputs.get("decoder_input_ids" if self._stack == "decoder" else "input_ids")
         words = self._embedded(_WORD)
-        (table, record), *others = words or [(None, None)]
-        is_table = record is not None and isinstance(table, nn.Embedding) and not others
-        if is_table and (ids is None or torch.equal(table(ids), record.tensor)):
+        is_table = len(words) == 1 and isinstance(words[0][0], nn.Embedding)
+        if is_table and (ids is None or torch.equal(words[0][0](ids), words[0][1].tensor)):
             return
         raise ValueError(
             f"the words of {self._model_name} are not the rows of one table, so the word of a key "

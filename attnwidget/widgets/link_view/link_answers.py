@@ -198,9 +198,8 @@ def link_to_wire(link: ShownLink) -> dict[str, Any]:
 
 def factors_to_wire(found: LinkFactors) -> dict[str, Any]:
     """Return the factors, their product and the sentence about them, for the page."""
-    rows = found.to_frame().itertuples()
     return {
-        "factors": [[row.part, row.log, factor_text(row.factor)] for row in rows],
+        "factors": [[name, log, factor_text(factor)] for name, factor, log in found.rows()],
         "finding": found.finding,
         "rival": found.rival,
         "n_words": found.n_words,

@@ -231,8 +231,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
         rows: list[tuple[str, str, float]] = []
         if weight_factors := self.factors:
-            frame = weight_factors.to_frame()
-            rows += [("why", row.part, row.factor) for row in frame.itertuples()]
+            rows += [("why", name, factor) for name, factor, _ in weight_factors.rows()]
         if (score_parts := self.explanation) and len(score_parts.wavelengths):
             rows += [("wavelengths", name, value) for name, value in score_parts.parts().items()]
             rows.append(("wavelengths", "sum", score_parts.total))
