@@ -50,6 +50,7 @@ from attnwidget.mechanisms.explain_link import LinkExplanation
 from attnwidget.mechanisms.head_composition import HeadComposition
 from attnwidget.mechanisms.head_writes import HeadWrites
 from attnwidget.mechanisms.key_biplot import KeyBiplot
+from attnwidget.mechanisms.link_factors import LinkFactors
 from attnwidget.mechanisms.logit_lens import LogitLens
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
 from attnwidget.mechanisms.score_sources import ScoreSources
@@ -157,6 +158,7 @@ __all__ = [
     "LayerCurves",
     "Link",
     "LinkExplanation",
+    "LinkFactors",
     "LinkWeights",
     "LinkedSentence",
     "LogitLens",

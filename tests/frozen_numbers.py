@@ -994,6 +994,15 @@ def _() -> Any:
     ]
 
 
+@study("link factors")
+def _() -> Any:
+    return [
+        public.link_factors(masked(), 2, 8, query=2, key=3),
+        public.link_factors(masked(), 2, 8, query=2, key=3, against=1),
+        public.link_factors(repeated(), 1, 2, query=9, key=4),
+    ]
+
+
 @study("score sources")
 def _() -> Any:
     return [

@@ -279,6 +279,11 @@ class CircuitWeights:
                 f"{self.class_name} has more than one stack of layers: pass a decoder-only "
                 "model, such as GPT-2 or Llama"
             )
+        if not hasattr(self.hf_model.get_input_embeddings(), "num_embeddings"):
+            raise ValueError(
+                f"{self.class_name} reads no words, and circuits lead from words to words: pass a "
+                "language model, such as GPT-2 or Llama"
+            )
         if self.model.edits:
             raise ValueError(
                 "circuits of heads are those of the whole model: leave the block of `disabled`"

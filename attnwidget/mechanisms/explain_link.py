@@ -34,21 +34,22 @@ _BARS = 16
 class LinkExplanation(Result):
     """Parts of the log weight ratio of a key and a rival key: log a_ij - log a_ij'.
 
-    `dimensions` + `softcap` + `bias` sum to `total`, and so do `wavelengths` + `content` +
-    `softcap` + `bias`. A hidden key cannot be the rival, so the mask has no part.
+    `wavelengths` + `content` + `softcap` + `bias` sum to `total`. A hidden key cannot be the rival,
+    so the mask has no part. Single dimensions have no parts: a rotation of all queries and keys of
+    a head changes no weight, but the product in every dimension.
 
     Attributes:
         head: Head that was explained.
         query, key, versus: Indices of the query, the key and the rival key.
         tokens: Texts of these tokens.
         weights: Weights of the key and of the rival key.
-        dimensions: Product scaling * q_f * (k_f - k'_f) for each dimension f, float64 [D].
         pairs: Pairs of dimensions that the rotary encoding rotates together, int64 [F, 2]; F = 0
             without rotary encoding.
         periods: Number of tokens in a full turn of each pair, float64 [F]; infinite for a pair that
             does not rotate.
-        wavelengths: Sum over both dimensions of each pair, float64 [F].
-        content: Sum over the dimensions that do not rotate.
+        wavelengths: Product scaling * q_f . (k_f - k'_f) of each pair f, float64 [F].
+        content: Product of all dimensions that do not rotate.
+        has_content: Whether there are such dimensions.
         bias: Difference between the biases of both keys.
         bias_kind: Kind of the bias: "ALiBi", "relative positions", "bias", or "" without a bias.
         softcap: Change of the difference that the soft cap causes.
@@ -62,8 +63,8 @@ class LinkExplanation(Result):
         >>> from attnwidget.mechanisms import explain_link
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> found = explain_link(attention, 2, 8, query=2, key=3, versus=1)
-        >>> found.tokens, found.dimensions.shape
-        (('cat', 'sat', 'the'), (20,))
+        >>> found.tokens, list(found.parts())
+        (('cat', 'sat', 'the'), ['content'])
     """
 
     head: Head
@@ -72,11 +73,11 @@ class LinkExplanation(Result):
     versus: int
     tokens: tuple[str, str, str]
     weights: tuple[float, float]
-    dimensions: NDArray[np.float64]
     pairs: NDArray[np.int64]
     periods: NDArray[np.float64]
     wavelengths: NDArray[np.float64]
     content: float
+    has_content: bool
     bias: float
     bias_kind: str
     softcap: float
@@ -84,19 +85,16 @@ class LinkExplanation(Result):
     log_ratio: float
 
     def parts(self) -> dict[str, float]:
-        """Return the parts by wavelength if pairs of dimensions rotate, otherwise by dimension."""
-        if len(self.wavelengths):
-            parts = {
-                turn_name(period) if math.isfinite(period) else "pairs at rest": 0.0
-                for period in self.periods
-            }
-            for period, value in zip(self.periods, self.wavelengths, strict=True):
-                is_resting = not math.isfinite(period)
-                parts["pairs at rest" if is_resting else turn_name(period)] += value
-            if len(self.dimensions) > 2 * len(self.wavelengths):
-                parts["content"] = self.content
-        else:
-            parts = {f"dimension {i}": float(v) for i, v in enumerate(self.dimensions)}
+        """Return the parts by wavelength, the content, the bias and the soft cap, if they exist."""
+        parts = {
+            turn_name(period) if math.isfinite(period) else "pairs at rest": 0.0
+            for period in self.periods
+        }
+        for period, value in zip(self.periods, self.wavelengths, strict=True):
+            is_resting = not math.isfinite(period)
+            parts["pairs at rest" if is_resting else turn_name(period)] += value
+        if self.has_content:
+            parts["content"] = self.content
         return parts | dict(self.others())
 
     def others(self) -> Iterator[tuple[str, float]]:
@@ -109,15 +107,12 @@ class LinkExplanation(Result):
     def to_frame(self) -> pd.DataFrame:
         """Return one row per part: kind, part, dimensions, period, value.
 
-        Kinds are "dimension", "wavelength", "content", "bias", "soft cap" and "total". Dimensions
-        and wavelengths are two ways to split the same sum. `attrs` has the "model" and the "head".
+        Kinds are "wavelength", "content", "bias", "soft cap" and "total". `attrs` has the "model"
+        and the "head".
         """
         import pandas as pd
 
-        rows: list[tuple[str, str, str, float, float]] = [
-            ("dimension", f"dimension {i}", str(i), math.nan, float(value))
-            for i, value in enumerate(self.dimensions)
-        ]
+        rows: list[tuple[str, str, str, float, float]] = []
         waves = zip(self.pairs, self.periods, self.wavelengths, strict=True)
         for (first, second), period, value in waves:
             name = turn_name(period)
@@ -159,8 +154,11 @@ class LinkExplanation(Result):
     def __repr__(self) -> str:
         query, key, versus = self.tokens
         first, second = self.weights
-        sum_of = "wavelengths" if len(self.wavelengths) else "dimensions"
-        parts = [f"{sum_of} {self.total - self.bias - self.softcap:+.3f}"]
+        parts = []
+        if len(self.wavelengths):
+            parts.append(f"wavelengths {self.wavelengths.sum():+.3f}")
+        if self.has_content:
+            parts.append(f"content {self.content:+.3f}")
         parts += [f"{name} {value:+.3f}" for name, value in self.others()]
         return (
             f"LinkExplanation({self.model_name}, {self.head}, {query!r} at {key!r} {first:.3f} and "
@@ -210,8 +208,9 @@ def explain_link(
     """Explain why a query attends to a key more, or less, than to a rival key.
 
     A score has no meaning of its own, because a constant for each query leaves the weights
-    unchanged. The difference of two scores, log a_ij - log a_ij', is therefore split: by dimension
-    of the head, or by wavelength of the rotary encoding, and by bias and soft cap.
+    unchanged. The difference of two scores, log a_ij - log a_ij', is therefore split: by wavelength
+    of the rotary encoding, dimensions that do not rotate (the content), bias and soft cap.
+    `link_factors` tells the word from its place in every model.
 
     Args:
         attention: Attention of one input.
@@ -230,10 +229,11 @@ def explain_link(
     Example:
         >>> from attnwidget import load_model
         >>> from attnwidget.mechanisms import explain_link
-        >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
-        >>> link = explain_link(attention, 2, 8, query=2, key=3)
-        >>> bool(abs(link.dimensions.sum() - link.log_ratio) < 1e-4)
-        True
+        >>> model = load_model("attnwidget/induction", device="cpu")
+        >>> attention = model.attend("right head moor right head moor")
+        >>> link = explain_link(attention, "L1 H3", query=4, key=2)
+        >>> len(link.wavelengths), bool(abs(link.wavelengths.sum() - link.log_ratio) < 1e-4)
+        (8, True)
     """
     named_head = head_at(attention, layer, head, stack)
     axes = attention.stacks[named_head.stack]
@@ -250,9 +250,9 @@ def explain_link(
     refuse_hidden(row, query, key, versus)
     ends = [key, versus]
     by_dimension = row.scaling * row.query[0] * (row.key[key] - row.key[versus])
+    raw = float(by_dimension.sum())
     products = row.scaling * row.key[ends] @ row.query[0]
     bounded = capped(products, row.softcap)
-    raw = float(by_dimension.sum())
     softcap = float(bounded[0] - bounded[1]) - raw if row.softcap is not None else 0.0
     bias = 0.0 if row.bias is None else float(row.bias[0, key] - row.bias[0, versus])
     rotation = known_rotation(attention, named_head)
@@ -266,11 +266,11 @@ def explain_link(
         versus=versus,
         tokens=(axes.query.text[query], axes.key.text[key], axes.key.text[versus]),
         weights=(float(weights[key]), float(weights[versus])),
-        dimensions=by_dimension.numpy(),
         pairs=rotation.pairs.numpy(),
         periods=rotation.periods,
         wavelengths=by_pair.numpy(),
         content=raw - float(by_pair.sum()),
+        has_content=len(by_dimension) > 2 * len(by_pair),
         bias=bias,
         bias_kind=bias_name(attention, named_head) if row.bias is not None else "",
         softcap=softcap,

@@ -66,6 +66,10 @@ class ResidualStream:
         hf_model: Transformers model in float32 or float64, not quantized.
         inputs: Model inputs, a batch of one.
 
+    Attributes:
+        records: Outputs of all writers in one pass over the input.
+        writers: All writers in the order of computation.
+
     Raises:
         ValueError: If the weights have too little precision or are quantized, or the outputs of the
             heads do not sum to the output of their projection.
@@ -89,8 +93,8 @@ class ResidualStream:
         self._inputs = dict(inputs)
         refuse_coarse_weights(hf_model)
         self._options = without_cache(hf_model)
-        self._records = StreamRecords(hf_model, inputs, self._options)
-        self.writers = self._records.writers
+        self.records = StreamRecords(hf_model, inputs, self._options)
+        self.writers = self.records.writers
         first = next(iter(inputs.values()))
         self._device = first.device
         self._n_tokens = first.shape[1] if first.ndim == 2 else 0
@@ -112,7 +116,7 @@ class ResidualStream:
         Raises:
             ValueError: If the queries or keys are not linear in the residual stream.
         """
-        target = self._records.calls.get((stack, layer))
+        target = self.records.calls.get((stack, layer))
 
         def run(entries: _Entries) -> RecordedStates:
             states: RecordedStates = {}
@@ -138,18 +142,18 @@ class ResidualStream:
 
         They are missing if a module adds the stream to its output and was mistaken for a writer.
         """
-        module, _ = self._records.calls[stack, layer]
-        if module not in self._records.modules.projections:
+        module, _ = self.records.calls[stack, layer]
+        if module not in self.records.modules.projections:
             raise ValueError(
                 f"the layers of {stack!r} write to a stream of their own, beside that of the text: "
                 "load this part of the model alone to see what wrote a query or a key"
             )
         reached_layers = {w.layer for w in shares.writers if w.kind == "head" and w.stack == stack}
-        for earlier in {number for name, number in self._records.calls if name == stack}:
+        for earlier in {number for name, number in self.records.calls if name == stack}:
             if (
                 earlier < layer
                 and earlier not in reached_layers
-                and self._records.writes(stack, earlier)
+                and self.records.writes(stack, earlier)
             ):
                 raise ValueError(self._not_linear())
 
@@ -225,9 +229,7 @@ class ResidualStream:
         return Shares((*_plainly_named(writers), Writer("biases")), parts)
 
     def _not_linear(self) -> str:
-        norms = (
-            f" ({', '.join(sorted(self._records.odd_norms))})" if self._records.odd_norms else ""
-        )
+        norms = f" ({', '.join(sorted(self.records.odd_norms))})" if self.records.odd_norms else ""
         return (
             f"{self._name} has blocks that are not linear in the residual stream even with frozen "
             f"norms{norms}: the parts of its writers do not sum to the whole, so that there are no "
@@ -236,8 +238,8 @@ class ResidualStream:
 
     def _chunks(self) -> Iterator[Sequence[Writer]]:
         """Yield groups of writers whose states fit into memory together."""
-        sizes = [r.tensor.numel() for calls in self._records.of_modules.values() for r in calls]
-        size = max(*sizes, self._records.n_heads * self._n_tokens**2)
+        sizes = [r.tensor.numel() for calls in self.records.of_modules.values() for r in calls]
+        size = max(*sizes, self.records.n_heads * self._n_tokens**2)
         step = max(1, _NUMBERS_AT_ONCE // size)
         for first in range(0, len(self.writers), step):
             yield self.writers[first : first + step]
@@ -274,14 +276,14 @@ class ResidualStream:
                 calls[module] += 1
                 if (module, call) == target:
                     return forward(*args, **kwargs)
-                if module in self._records.norms:
-                    norm = entries.norm(self._records.norms[module][call])
+                if module in self.records.norms:
+                    norm = entries.norm(self.records.norms[module][call])
                     return norm(first_argument(args, kwargs))
                 return self._written(entries, module, call)
 
             return stand_in
 
-        replaced_modules = (*self._records.of_modules, *self._records.norms)
+        replaced_modules = (*self.records.of_modules, *self.records.norms)
         makers: dict[nn.Module, MakeForward] = {
             module: partial(replacing, module) for module in replaced_modules
         }
@@ -296,12 +298,12 @@ class ResidualStream:
         The output of an attention module goes to its output projection, which is also a writer. If
         the projection is inside of the module, the module's output is the output of the projection.
         """
-        record = self._records.of_modules[module][call]
-        modules = self._records.modules
+        record = self.records.of_modules[module][call]
+        modules = self.records.modules
         if module not in modules.sites or modules.projections[module] not in set(module.modules()):
             return record.with_tensor(entries.output(record, module))
         projection = modules.projections[module]
-        projected = entries.output(self._records.of_modules[projection][call], projection)
+        projected = entries.output(self.records.of_modules[projection][call], projection)
         shape = entries.cut(record).tensor.shape
         return record.with_tensor(projected.reshape(-1, *shape[1:]))
 

@@ -10,6 +10,7 @@ import {
   type LinkState,
   type Sources,
   type Vocabulary,
+  type Wavelengths,
   type Why,
 } from "../src/link_view/state.js";
 import link from "../src/link_view/widget.js";
@@ -22,7 +23,7 @@ import { frame, mounted } from "./mounted.js";
 import { wireOf } from "./wire_of.js";
 
 const HEAD: Head = [1, 0, "self"];
-const ENDS = { head: HEAD, query: 1, key: 2, versus: 0 };
+const ENDS = { head: HEAD, query: 1, key: 2, versus: 0, is_runner_up: true };
 const LOCKS: LinkState["tokens"] = [
   ["query", 1],
   ["key", 2],
@@ -32,7 +33,6 @@ const LINK: Link = {
   asked: { selected: [HEAD], tokens: LOCKS, hidden: [], unit: "tokens", versus: null },
   weight: 0.831,
   is_strongest: false,
-  is_runner_up: true,
   rivals: [
     [0, 0.1],
     [3, 0.069],
@@ -64,13 +64,22 @@ const state = (change: Partial<LinkState> = {}): LinkState => ({
   _stacks: [{ name: "self", n_layers: 2, n_heads: 2, n_key_heads: 2, n_query: 4, n_key: 4 }],
   _link: LINK,
   _why: answer({
+    factors: [
+      ["the word itself", Math.log(4), "× 4.0"],
+      ["its place", Math.log(0.5), "× 0.50"],
+      ["together", Math.log(2), "× 2.0"],
+    ],
+    finding: "In L1 H0, “cat” gives “sat” 83 %, 2.0 times the weight of a typical word.",
+    rival: "a typical word",
+    n_words: 2,
+  }),
+  _wavelengths: answer({
     parts: [
       ["turn of 6.28 tokens", 1.5],
       ["content", -0.25],
     ],
     rest: [3, 0.5],
     others: [["ALiBi", 0.367]],
-    by: "wavelength",
     total: 2.117,
     log_ratio: 2.117,
     note: "",
@@ -88,6 +97,7 @@ const state = (change: Partial<LinkState> = {}): LinkState => ({
     ],
     rest: [14, 0.95],
     total: 1.75,
+    is_whole: false,
   }),
   _writes: answer({
     tokens: [
@@ -129,10 +139,37 @@ const request = {
 };
 
 describe("what is shown", () => {
-  test("the link with its rival, and the sum of the parts as the log ratio", () => {
-    expect(titleOf(state(), LINK)).toBe("L1 H0: “cat” → “sat” 83\u00a0%, not “[CLS]” 10\u00a0%");
+  test("the factors of the weight, with the sentence and a logarithmic axis", () => {
+    expect(titleOf(state(), LINK)).toBe("L1 H0: “cat” → “sat” 83\u00a0%");
+    const chosen = { ...LINK, is_runner_up: false };
+    expect(titleOf(state(), chosen)).toBe("L1 H0: “cat” → “sat” 83\u00a0%, not “[CLS]” 10\u00a0%");
     const [why] = panelsOf(state(), LINK);
-    expect(why?.title).toBe("Why “sat” and not “[CLS]”");
+    expect(why?.title).toContain("2.0 times the weight of a typical word.");
+    expect(why?.blocks[0]?.rows.map(({ label, text }) => `${label} ${text}`)).toEqual([
+      "the word itself × 4.0",
+      "its place × 0.50",
+      "together × 2.0",
+    ]);
+    expect(why?.below[0]).toContain("the geometric mean of the 2 other words");
+    const [placed] = scene(state()).panels;
+    const [block] = placed?.blocks ?? [];
+    expect(block?.ticks.map(({ text }) => text)).toEqual(["× 0.5", "equal", "× 2"]);
+    const at = block?.ticks.map(({ x }) => x) ?? [];
+    expect(at[1]).toBe(block?.zero);
+    expect((at[2] ?? 0) - (at[1] ?? 0)).toBeCloseTo((at[1] ?? 0) - (at[0] ?? 0));
+  });
+
+  test("a factor beyond 100,000 ends at the edge, and the table has its value", () => {
+    const why = state()._why?.found as Why;
+    const far = state({ _why: answer({ ...why, factors: [["its place", 30, "> × 100,000"]] }) });
+    const [block] = scene(far).panels[0]?.blocks ?? [];
+    expect(block?.rows[0]?.value).toBeCloseTo(Math.log(1e5));
+    expect(tableOf(far).rows[0]?.[2]).toBeCloseTo(Math.exp(30));
+  });
+
+  test("the wavelengths against a rival, and their sum as the log ratio", () => {
+    const [, why] = panelsOf(state(), LINK);
+    expect(why?.title).toBe("Why “sat” and not “[CLS]”, by wavelength");
     expect(why?.above).toEqual(["“[CLS]” is the other token with most weight."]);
     expect(why?.blocks[0]?.rows.map(({ label, text }) => `${label} ${text}`)).toEqual([
       "turn of 6.28 tokens +1.50",
@@ -144,10 +181,15 @@ describe("what is shown", () => {
     expect(why?.below[1]).toBe(
       "The sum is the log ratio of the weights: log (83.1\u00a0% / 10\u00a0%) = +2.12.",
     );
+    const unturned = panelsOf(state({ _wavelengths: null }), LINK);
+    expect(unturned.map(({ name }) => name)).toEqual(["why", "who wrote", "carried"]);
   });
 
   test("who wrote, what is carried, and words", () => {
-    const [, sources, carried] = panelsOf(state(), LINK);
+    const [, , sources, carried] = panelsOf(state(), LINK);
+    expect(sources?.above).toEqual([
+      "Writer of the query × writer of the key, for “sat” and not “[CLS]”.",
+    ]);
     expect(sources?.blocks[0]?.rows.at(-1)).toMatchObject({ label: "sum", text: "+1.75" });
     expect(sources?.below).toEqual([
       "",
@@ -166,6 +208,7 @@ describe("what is shown", () => {
   test("a refusal stands in the place of its numbers", () => {
     const refused = state({
       _why: answer<Why>(null, "only the weights are known"),
+      _wavelengths: null,
       _sources: answer<Sources>(null, "quantized"),
       _vocabulary: answer<Vocabulary>(null, "no exact path"),
       _distances: answer<Distances>(null, "ask for layer 0"),
@@ -183,14 +226,16 @@ describe("what is shown", () => {
     expect(drawPicture(refused, request).sheet.pen.body).toContain("ask for layer 0");
   });
 
-  test("answers about another link are waited for; a rival changes only two of them", () => {
+  test("answers about another link are waited for; a rival changes only those about it", () => {
     const other = { ...LINK, key: 3 };
-    for (const { above, blocks } of panelsOf(state(), other)) {
+    for (const { above, blocks } of panelsOf(state({ _wavelengths: null }), other)) {
       expect(above[0]).toContain("being asked");
       expect(blocks).toEqual([]);
     }
     const rival = panelsOf(state(), { ...LINK, versus: 3 });
     expect(rival.map(({ blocks }) => blocks.length)).toEqual([0, 0, 2]);
+    const named = panelsOf(state(), { ...LINK, is_runner_up: false });
+    expect(named.map(({ blocks }) => blocks.length)).toEqual([0, 0, 2]);
     expect(scene(state({ _link: other })).noCurve).toContain("being asked");
   });
 
@@ -230,10 +275,12 @@ describe("what is shown", () => {
 
   test("caption and table", () => {
     expect(captionText(captionOf(state()))).toContain(
-      "L1 H0 (2-1) · “cat” → “sat” against “[CLS]”",
+      "L1 H0 (2-1) · “cat” → “sat” · factors of the weight, relative to a typical word",
     );
     const { rows } = tableOf(state());
-    expect(rows).toContainEqual(["sum", "why", 2.117]);
+    expect(rows).toContainEqual(["sum", "wavelengths", 2.117]);
+    expect(rows[0]?.slice(0, 2)).toEqual(["the word itself", "why"]);
+    expect(rows[0]?.[2]).toBeCloseTo(4);
     expect(rows).toContainEqual(["mat", "words", 3.25]);
     expect(tableOf(state({ _link: null })).rows).toEqual([]);
   });
@@ -283,7 +330,7 @@ describe("on a page", () => {
       chosen.value = value;
       chosen.dispatchEvent(new Event("change"));
     };
-    choose("and not to", "3");
+    choose("against", "3");
     choose("to", "3 [SEP]");
     find<HTMLButtonElement>("[aria-label='next head']").click();
     expect(model.sent).toEqual([
@@ -327,17 +374,18 @@ describe("on a page", () => {
 });
 
 test("a rest that is larger than the parts is said, a long reason is one line", () => {
-  const of = (why: Partial<Why>) =>
-    panelsOf(state({ _why: answer({ ...(state()._why?.found as Why), ...why }) }), LINK)[0];
+  const found = state()._wavelengths?.found as Wavelengths;
+  const of = (parts: Partial<Wavelengths>) =>
+    panelsOf(state({ _wavelengths: answer({ ...found, ...parts }) }), LINK)[1];
   expect(of({ rest: [54, -3] })?.below[0]).toMatch(/^The 54 others outweigh the parts/);
   expect(of({ rest: [54, 2] })?.below[0]).toBe("");
   const none = of({ parts: [["content", 0]], others: [], rest: [0, 0], total: 0 });
   expect([none?.blocks, none?.above[0]]).toEqual([[], "No part makes a difference."]);
   const long = state({ _sources: answer<Sources>(null, "no scores: the weights. Read again") });
-  expect(panelsOf(long, LINK)[1]?.above).toEqual(["no scores (docs: Why a head attends, Limits)."]);
+  expect(panelsOf(long, LINK)[2]?.above).toEqual(["no scores (docs: Why a head attends, Limits)."]);
   // Model names may contain parentheses, and the next step must stay.
   const step = "queries of BERT (a copy) do not turn. A key cannot be moved: ask for layer 0";
-  const next = panelsOf(state({ _sources: answer<Sources>(null, step) }), LINK)[1];
+  const next = panelsOf(state({ _sources: answer<Sources>(null, step) }), LINK)[2];
   expect(next?.above).toEqual([
     "queries of BERT (a copy) do not turn: ask for layer 0 (docs: Why a head attends, Limits).",
   ]);

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from attnwidget import load_model
-from attnwidget.mechanisms import explain_link, key_biplot, score_at_distances, score_sources
+from attnwidget.mechanisms import (
+    explain_link,
+    key_biplot,
+    link_factors,
+    score_at_distances,
+    score_sources,
+)
 from benchmarks.rows import Row, in_turns, rows_of
 
 TEXT = "The cat sat on the mat, and the dog that had barked at the moon slept near the river."
@@ -17,6 +23,7 @@ def rows(*, tiny: bool = False) -> list[Row]:
     runs = {
         ATTEND: lambda: model.attend(TEXT),
         "`explain_link`": lambda: explain_link(attention, 2, 8, 2, 3),
+        "`link_factors`, layer 5": lambda: link_factors(attention, 5, 3, 2, 3),
         "`score_at_distances`, 7 distances": lambda: score_at_distances(
             attention, 0, 8, 2, 3, range(-5, 2)
         ),

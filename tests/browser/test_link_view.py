@@ -62,7 +62,7 @@ def test_a_locked_pair_fills_the_panels_and_the_slider_redraws_without_the_kerne
     notebook.wait_for_value("why.distance", 6)
     notebook.page.keyboard.press("Escape")
     notebook.wait_for_value("why.distance", None)
-    root.get_by_role("combobox", name="and not to").select_option(index=2)
+    root.get_by_role("combobox", name="against").select_option(index=2)
     notebook.wait_for_value("why.explanation.versus == why.versus", True)
 
     root.get_by_role("button", name="show the keys").click()

@@ -302,7 +302,7 @@ def test_figures_and_metrics_without_a_model_work() -> None:
     assert attention_rollout(attention).relevance.shape[-1] == len(TOKENS)
     assert "Attention.from_queries_keys(" in HeadGrid(attention).code()
     assert attention.words.weights(0, 0).shape == (4, 4)
-    assert "dimension" in repr(explain_link(attention, 0, 1, 3, 1))
+    assert "content" in repr(explain_link(attention, 0, 1, 3, 1))
     assert "explained" in repr(key_biplot(attention, 0, 1))
 
 

@@ -194,6 +194,16 @@ def test_encoders_are_refused_with_the_reason(model: AttentionModel) -> None:
             refused()
 
 
+def test_models_without_words_are_refused() -> None:
+    pictures = load_model(zoo.build("vit"), tokenizer=None)
+    for refused in (
+        lambda: head_vocabulary(pictures, 1, 0, words=[1]),
+        lambda: head_composition(pictures, 1, 0),
+    ):
+        with pytest.raises(ValueError, match=naming("ViTModel", "a language model")):
+            refused()
+
+
 def test_an_encoder_with_norms_before_attention_composes_but_has_no_words() -> None:
     config = ModernBertConfig(**zoo.ZOO["modernbert"].fields)
     torch.manual_seed(0)

@@ -32,7 +32,6 @@ def test_every_decomposition_sums_to_the_weights(name: str) -> None:
         link = explain_link(attention, layer, head, QUERY, KEY, stack=stack)
         assert link.total == pytest.approx(link.log_ratio, rel=1e-5, abs=1e-5)
         others = link.bias + link.softcap
-        assert link.dimensions.sum() + others == pytest.approx(link.log_ratio, rel=1e-5, abs=1e-5)
         by_wavelength = link.wavelengths.sum() + link.content + others
         assert by_wavelength == pytest.approx(link.log_ratio, rel=1e-5, abs=1e-5)
         assert sum(link.parts().values()) == pytest.approx(link.total, rel=1e-9, abs=1e-9)
@@ -61,7 +60,9 @@ def test_sources_of_a_difference_sum_to_the_difference(name: str) -> None:
 def test_pairs_are_those_of_the_model(name: str) -> None:
     n_pairs, n_still = ROTARY[name]
     link = explain_link(attend(name), 0, 0, QUERY, KEY)
-    assert (len(link.pairs), len(link.dimensions) - 2 * len(link.pairs)) == (n_pairs, n_still)
+    assert (len(link.pairs), link.has_content) == (n_pairs, n_still > 0)
+    n_dimensions = attend(name).score_parts(link.head, [QUERY]).query.shape[-1]
+    assert n_dimensions - 2 * len(link.pairs) == n_still
     assert len(set(link.pairs.ravel())) == 2 * n_pairs and not link.note
     interleaved = name == "cohere"
     assert (link.pairs[:, 1] - link.pairs[:, 0] == 1).all() == (interleaved or n_pairs == 1)
@@ -243,14 +244,15 @@ def test_results_are_tables_and_charts() -> None:
     attention = attend("llama")
     link = explain_link(attention, 1, 2, QUERY, KEY)
     frame = link.to_frame().set_index("kind")["value"]
-    assert frame.loc["dimension"].sum() == pytest.approx(link.total)
     assert frame.loc["wavelength"].sum() + frame["content"] == pytest.approx(link.total)
     sources = score_sources(attention, 1, 2, QUERY, KEY)
     assert sources.to_frame()["value"].sum() == pytest.approx(sources.total)
     shares = wavelength_shares(attention, 1)
     plot = key_biplot(attention, 1, 2)
     scores = attention.scores(1, 2)
-    for result in (link, sources, shares, plot, scores):
+    learned = explain_link(load_model(device="cpu").attend("The cat sat."), 1, 2, 2, 1)
+    assert learned.to_frame()["kind"].tolist() == ["content", "total"]
+    for result in (link, learned, sources, shares, plot, scores):
         assert len(result.to_frame())
         assert result.chart().to_dict()["config"]["background"]
         assert len(repr(result)) < 250

@@ -26,6 +26,7 @@ from attnwidget.mechanisms import (
     explain_link,
     head_composition,
     key_biplot,
+    link_factors,
     logit_lens,
     score_sources,
 )
@@ -133,6 +134,7 @@ RESULTS: dict[str, Callable[[AttentionModel], Any]] = {
     ),
     "scores": lambda model: model.attend(TEXT).scores(2, 8),
     "explanation": lambda model: explain_link(model.attend(TEXT), 2, 3, 2, 3),
+    "factors": lambda model: link_factors(model.attend(TEXT), 2, 3, 2, 3),
     "sources": lambda model: score_sources(model.attend(TEXT), 2, 3, 2, 3),
     "lens": lambda model: logit_lens(model.attend(TEXT)),
     "biplot": lambda model: key_biplot(model.attend(TEXT), 2, 3),

@@ -10,7 +10,13 @@ import torch
 import traitlets
 
 from attnwidget import Attention, Head, HeadView, LinkView, link_figures, load_model
-from attnwidget.mechanisms import explain_link, head_writes, score_at_distances, score_sources
+from attnwidget.mechanisms import (
+    explain_link,
+    head_writes,
+    link_factors,
+    score_at_distances,
+    score_sources,
+)
 from attnwidget.widgets.link_view import widget
 from fixtures import planted_circuit, zoo
 from fixtures.mechanism_models import READABLE, attend
@@ -45,10 +51,14 @@ def test_the_panels_hold_the_results_of_the_functions(attention: Attention) -> N
     view = LinkView(attention, 1, 3, query=HE, key=CAPTAIN, hidden=[])
     why = explain_link(attention, 1, 3, HE, CAPTAIN)
     assert view.explanation is not None and view.explanation.versus == why.versus
+    factors = link_factors(attention, 1, 3, HE, CAPTAIN)
     held = on_page(view, "why")["found"]
-    parts = sum(value for _, value in held["parts"]) + held["rest"][1]
-    assert parts + sum(value for _, value in held["others"]) == pytest.approx(why.total)
-    assert held["total"] == pytest.approx(why.log_ratio, abs=1e-4)
+    assert [name for name, _, _ in held["factors"]] == factors.to_frame()["part"].tolist()
+    logs = [log for _, log, _ in held["factors"]]
+    assert logs[:-1] == pytest.approx(list(factors.logs.values()))
+    assert sum(logs[:-1]) == pytest.approx(logs[-1])
+    assert held["finding"] == factors.finding == view.factors.finding
+    assert on_page(view, "wavelengths") is None, "nothing rotates"
     sources = score_sources(attention, 1, 3, HE, CAPTAIN, why.versus)
     held = on_page(view, "sources")["found"]
     assert [name for name, _ in held["pairs"]] == [f"{q} × {k}" for q, k, _ in sources.strongest(8)]
@@ -65,6 +75,8 @@ def test_the_panels_hold_the_results_of_the_functions(attention: Attention) -> N
     by_panel = frame.groupby("panel")["value"].sum()
     assert by_panel["who wrote"] == pytest.approx(view.explanation.total, abs=1e-4)
     assert set(frame["panel"]) == {"why", "who wrote", "carried"}, "BERT has no exact words"
+    whole = frame[(frame["panel"] == "why") & (frame["part"] == "together")]["value"].item()
+    assert whole == pytest.approx(factors.ratio)
 
 
 def test_what_has_no_exact_decomposition_is_refused_with_the_reason(attention: Attention) -> None:
@@ -79,8 +91,9 @@ def test_what_has_no_exact_decomposition_is_refused_with_the_reason(attention: A
     for name in ("why", "distances", "sources", "writes"):
         assert on_page(given, name)["found"] is None and on_page(given, name)["problem"], name
     assert given.to_frame().empty
-    alone = LinkView(Attention.from_weights(np.ones((1, 1, 1, 1)), ["a"]), 0, 0, query=0)
-    assert "sees no other key" in on_page(alone, "why")["problem"]
+    alone = LinkView(attend("llama"), 0, 0, query=0)
+    assert "sees no other word" in on_page(alone, "why")["problem"]
+    assert on_page(alone, "wavelengths") is None
     cross = load_model(zoo.build("bart")).attend(zoo.inputs("bart", batch=1, padded=0))
     two_texts = LinkView(cross, 0, 1, "cross", query=2, key=3)
     assert "two texts" in on_page(two_texts, "distances")["problem"]
@@ -93,7 +106,11 @@ def test_distances_go_beyond_the_text_where_positions_turn(rotary: Attention) ->
     wanted = score_at_distances(rotary, 1, 2, 9, 5, range(65))
     np.testing.assert_allclose(numbers(held["weights"]), wanted.weights, rtol=1e-5)
     np.testing.assert_allclose(numbers(held["scores"]), wanted.scores, rtol=1e-5)
-    assert on_page(view, "why")["found"]["by"] == "wavelength"
+    held = on_page(view, "wavelengths")["found"]
+    why = explain_link(rotary, 1, 2, 9, 5)
+    parts = sum(value for _, value in [*held["parts"], *held["others"]]) + held["rest"][1]
+    assert parts == pytest.approx(why.total)
+    assert held["total"] == pytest.approx(why.log_ratio, abs=1e-4)
 
 
 KNOWN_DISTANCES = [("alibi", None, 0, 65), ("gpt2", None, 0, 10), ("t5", "encoder", -13, 27)]
@@ -122,8 +139,8 @@ def test_every_model_answers_or_says_why_not(name: str) -> None:
     for part in ("why", "distances", "sources", "writes", "vocabulary"):
         answer = on_page(view, part)
         assert (answer["found"] is None) == bool(answer["problem"]), part
-    for part, listed in (("why", "parts"), ("sources", "pairs")):
-        if held := on_page(view, part)["found"]:
+    for part, listed in (("wavelengths", "parts"), ("sources", "pairs")):
+        if held := (on_page(view, part) or {"found": None})["found"]:
             values = [value for _, value in [*held[listed], *held.get("others", [])]]
             assert sum(values) + held["rest"][1] == pytest.approx(held["total"], abs=1e-4)
     assert "Why" in " ".join(texts(view.figure()))
@@ -197,8 +214,10 @@ def test_it_follows_a_linked_view_and_asks_only_what_is_new(attention: Attention
     assert why.wait() and on_page(why, "link")["head"] == [1, 3, "self"]
     written = why.writes
     before = len(updates(why))
+    assert why.factors.against is None
     from_page(why, {"versus": 5})
     assert why.wait() and why.writes is written and why.sources.versus == 5
+    assert why.factors.against == 5
     states = [state for state, _ in updates(why)[before:]]
     assert any("_why" in state for state in states)
     view.selected = [(0, 5)]
@@ -222,14 +241,17 @@ def test_picture_caption_and_table_say_what_the_page_shows(rotary: Attention) ->
     written = " ".join(texts(picture))
     assert "Who wrote the query and the key" in written
     assert "by wavelength" in written and "log ratio" in written
+    assert "the word itself" in written and "× " in written and "equal" in written
     assert "4 tokens before the query" in written
     view.distance = 11
     moved = " ".join(texts(view.figure(width=700)))
     assert "11 tokens before the query" in moved.lower() and "in the text" in moved
     table = picture.table
     assert list(table.columns) == ["part", "panel", "value"]
-    total = table[(table["part"] == "sum") & (table["panel"] == "why")]["value"].item()
-    assert total == pytest.approx(view.explanation.total)
+    total = table[(table["part"] == "sum") & (table["panel"] == "wavelengths")]["value"]
+    assert total.item() == pytest.approx(view.explanation.total)
+    whole = table[(table["part"] == "together") & (table["panel"] == "why")]["value"].item()
+    assert whole == pytest.approx(view.factors.ratio)
     assert "L1 H2" in str(view.caption)
 
 
@@ -276,6 +298,6 @@ def test_a_weight_that_is_zero_in_float32_has_no_log_ratio() -> None:
     layer, head = 0, 1
     key = next(k for k in range(10) if attention.rows(layer, head, 9)[k] == 0)
     view = LinkView(attention, layer, head, query=9, key=key)
-    held = on_page(view, "why")["found"]
+    held = on_page(view, "wavelengths")["found"]
     assert held["log_ratio"] is None and held["total"] < -80
     assert "no log ratio" in " ".join(texts(view.figure()))

@@ -16,10 +16,12 @@ from attnwidget.mechanisms.bias_by_offset import offset_bias
 from attnwidget.mechanisms.explain_link import LinkExplanation, explain_link
 from attnwidget.mechanisms.head_writes import HeadWrites, head_writes
 from attnwidget.mechanisms.input_positions import positions
+from attnwidget.mechanisms.link_factors import LinkFactors, link_factors
 from attnwidget.mechanisms.rotations import rotation_of
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances, score_at_distances
 from attnwidget.mechanisms.score_sources import ScoreSources, score_sources
 from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary, written_vocabulary
+from attnwidget.text.factor_text import factor_text
 from attnwidget.widgets.link_view.shown_link import ShownLink
 from attnwidget.widgets.wire.values import to_wire
 
@@ -139,6 +141,18 @@ def explanation(link: ShownLink) -> LinkAnswer[LinkExplanation]:
     )
 
 
+def factors(link: ShownLink) -> LinkAnswer[LinkFactors]:
+    """Return the factors of the weight, against the chosen rival or a typical word."""
+    layer, head, stack = link.head
+    against = None if link.is_runner_up else link.versus
+    return answered(
+        link,
+        lambda: link_factors(
+            link.attention, layer, head, link.query, link.key, against, stack=stack
+        ),
+    )
+
+
 def distances(link: ShownLink) -> LinkAnswer[ScoresAtDistances]:
     """Return the score and weight of the key at other distances."""
     positions = link.query, link.key
@@ -178,13 +192,22 @@ def link_to_wire(link: ShownLink) -> dict[str, Any]:
         **_ends(link),
         "weight": float(link.weights[link.key]),
         "is_strongest": link.is_strongest,
-        "is_runner_up": link.is_runner_up,
         "rivals": [[i, float(link.weights[i])] for i in link.rivals[:_RIVALS]],
     }
 
 
-def explanation_to_wire(found: LinkExplanation) -> dict[str, Any]:
-    """Return the parts of the score difference, for the page."""
+def factors_to_wire(found: LinkFactors) -> dict[str, Any]:
+    """Return the factors, their product and the sentence about them, for the page."""
+    return {
+        "factors": [[name, log, factor_text(factor)] for name, factor, log in found.rows()],
+        "finding": found.finding,
+        "rival": found.rival,
+        "n_words": found.n_words,
+    }
+
+
+def wavelengths_to_wire(found: LinkExplanation) -> dict[str, Any]:
+    """Return the parts of the score difference by wavelength, for the page."""
     others = dict(found.others())
     parts = [(name, value) for name, value in found.parts().items() if name not in others]
     largest, rest = _largest(parts, _ROWS)
@@ -192,7 +215,6 @@ def explanation_to_wire(found: LinkExplanation) -> dict[str, Any]:
         "parts": largest,
         "rest": rest,
         "others": [[name, value] for name, value in others.items()],
-        "by": "wavelength" if len(found.wavelengths) else "dimension",
         "total": found.total,
         # A weight of 0 in float32 has no finite logarithm, and JSON has no infinity.
         "log_ratio": found.log_ratio if math.isfinite(found.log_ratio) else None,
@@ -210,11 +232,16 @@ def distances_to_wire(found: ScoresAtDistances) -> dict[str, Any]:
     }
 
 
-def sources_to_wire(found: ScoreSources) -> dict[str, Any]:
-    """Return the strongest writer pairs and the sum of all pairs, for the page."""
+def sources_to_wire(found: ScoreSources, *, is_whole: bool) -> dict[str, Any]:
+    """Return the strongest writer pairs and the sum of all pairs, for the page.
+
+    Args:
+        found: Parts of a difference of scores.
+        is_whole: Whether the scores have neither a bias nor a soft cap, which no writer has.
+    """
     pairs = [(f"{q} × {k}", value) for q, k, value in found.strongest(found.matrix.size)]
     largest, rest = _largest(pairs, _SOURCES)
-    return {"pairs": largest, "rest": rest, "total": found.total}
+    return {"pairs": largest, "rest": rest, "total": found.total, "is_whole": is_whole}
 
 
 def writes_to_wire(found: HeadWrites, key: int) -> dict[str, Any]:
@@ -258,6 +285,7 @@ def _ends(link: ShownLink) -> dict[str, Any]:
         "query": link.query,
         "key": link.key,
         "versus": link.versus,
+        "is_runner_up": link.is_runner_up,
     }
 
 
@@ -273,6 +301,7 @@ def _largest(parts: Sequence[tuple[str, float]], count: int) -> tuple[list[list[
 class LinkAnswers:
     """Answers about one link; None for an answer that is still being computed."""
 
+    factors: LinkAnswer[LinkFactors] | None = None
     distances: LinkAnswer[ScoresAtDistances] | None = None
     sources: LinkAnswer[ScoreSources] | None = None
     writes: LinkAnswer[HeadWrites] | None = None

@@ -50,7 +50,8 @@ class ShownLink:
             with_rival: Whether the rivals must be the same too.
         """
         is_same = (self.head, self.query, self.key) == (other.head, other.query, other.key)
-        has_rival = not with_rival or self.versus == other.versus
+        rivals = (self.versus, self.is_runner_up), (other.versus, other.is_runner_up)
+        has_rival = not with_rival or rivals[0] == rivals[1]
         return self.attention is other.attention and is_same and has_rival
 
 

@@ -13,6 +13,7 @@ from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.tapping.head import HeadName
 from attnwidget.mechanisms.explain_link import LinkExplanation
 from attnwidget.mechanisms.head_writes import HeadWrites
+from attnwidget.mechanisms.link_factors import LinkFactors
 from attnwidget.mechanisms.score_at_distances import ScoresAtDistances
 from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.written_vocabulary import WrittenVocabulary
@@ -23,12 +24,14 @@ from attnwidget.widgets.link_view.link_answers import (
     distances,
     distances_to_wire,
     explanation,
-    explanation_to_wire,
+    factors,
+    factors_to_wire,
     link_to_wire,
     sources,
     sources_to_wire,
     vocabulary,
     vocabulary_to_wire,
+    wavelengths_to_wire,
     writes,
     writes_to_wire,
 )
@@ -54,11 +57,15 @@ _PAUSE = 0.1
 
 #: Questions that need the model, in the order in which they are answered.
 _QUESTIONS: dict[str, Callable[[ShownLink], LinkAnswer[Any]]] = {
+    "factors": factors,
     "distances": distances,
     "writes": writes,
     "vocabulary": vocabulary,
     "sources": sources,
 }
+
+#: Questions whose answers depend on the rival.
+_AGAINST_A_RIVAL = ("factors", "sources")
 
 
 class LinkViewOptions(HeadOptions, AttentionOptions, total=False):
@@ -73,10 +80,11 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     A link is a head, a query and a key: the last selected head and the last locked tokens. If the
     figure is linked to a `HeadView`, a click on a line or a cell chooses the link. The figure
-    splits the score difference between the key and a rival key. It also shows the weight of the key
-    at different distances, the strongest pairs of writers of the query and the key, the share of
-    the key in the head's output, and the words that this share promotes. If a model has no exact
-    decomposition, the panel shows the reason.
+    splits the weight of the key, relative to a typical word or a chosen rival, into factors: the
+    word itself, its place, and what earlier heads wrote there. It also shows the wavelengths of
+    rotary encodings, the weight of the key at different distances, the strongest pairs of writers
+    of the query and the key, the share of the key in the head's output, and the words that this
+    share promotes. If a model has no exact decomposition, the panel shows the reason.
 
     The answers about the first link are available when the figure appears. Answers about later
     links are computed in the background; `wait()` waits for them. Options are the traits, passed as
@@ -95,8 +103,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         >>> from attnwidget import LinkView, load_model
         >>> attention = load_model(device="cpu").attend("The cat sat on the mat.")
         >>> view = LinkView(attention, 2, 8, query=2, key=3)
-        >>> round(view.explanation.total, 2) == round(view.explanation.log_ratio, 2)
-        True
+        >>> list(view.factors.factors)
+        ['word', 'place', 'heads']
         >>> view.to_frame().columns.tolist()
         ['panel', 'part', 'value']
         >>> view.close()
@@ -117,7 +125,8 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         None,
         allow_none=True,
         min=0,
-        help="Position of the rival key, from 0; None = the other key with the largest weight.",
+        help="Position of the rival key, from 0; None = a typical word for the factors, and the "
+        "other key with the largest weight for wavelengths and writers.",
     ).tag(sync=True, option=True)
     distance = traitlets.Int(
         None,
@@ -182,6 +191,11 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         return answer.found if answer else None
 
     @property
+    def factors(self) -> LinkFactors | None:
+        """Factors of the weight; None if unknown or not ready yet."""
+        return self._known(self._answers.factors)
+
+    @property
     def distances(self) -> ScoresAtDistances | None:
         """Score and weight of the key at other distances; None if unknown or not ready yet."""
         return self._known(self._answers.distances)
@@ -208,16 +222,19 @@ class LinkView(BackgroundAnswers, AttentionWidget):
     def to_frame(self) -> pd.DataFrame:
         """Return all parts of all panels as a table with the columns panel, part and value.
 
-        The panels are "why" (parts of the score difference, their "sum" and the "log ratio"),
-        "who wrote" (pairs of writers), "carried" (shares of tokens in the head's output) and
-        "words" (the 10 vocabulary entries at each end).
+        The panels are "why" (factors of the weight, and their product "together"), "wavelengths" in
+        models with rotary positions (parts of the score difference, and their "sum"), "who wrote"
+        (pairs of writers), "carried" (shares of tokens in the head's output) and "words" (the 10
+        vocabulary entries at each end).
         """
         import pandas as pd
 
         rows: list[tuple[str, str, float]] = []
-        if score_parts := self.explanation:
-            rows += [("why", name, value) for name, value in score_parts.parts().items()]
-            rows += [("why", "sum", score_parts.total), ("why", "log ratio", score_parts.log_ratio)]
+        if weight_factors := self.factors:
+            rows += [("why", name, factor) for name, factor, _ in weight_factors.rows()]
+        if (score_parts := self.explanation) and len(score_parts.wavelengths):
+            rows += [("wavelengths", name, value) for name, value in score_parts.parts().items()]
+            rows.append(("wavelengths", "sum", score_parts.total))
         if score_sources := self.sources:
             pairs = score_sources.strongest(score_sources.matrix.size)
             rows += [("who wrote", f"{q} × {k}", value) for q, k, value in pairs]
@@ -281,9 +298,17 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         return explanation(self._link_shown) if self._link_shown else None
 
     @computed("_explained")
+    def _wavelengths(self) -> dict[str, Any] | None:
+        """Parts of the score difference by wavelength; None if nothing rotates."""
+        answer = self._explained
+        if answer is None or answer.found is None or not len(answer.found.wavelengths):
+            return None
+        return answer_to_wire(answer, wavelengths_to_wire)
+
+    @computed("_answers")
     def _why(self) -> dict[str, Any] | None:
-        """Parts of the score difference, for the page."""
-        return answer_to_wire(self._explained, explanation_to_wire)
+        """Factors of the weight, for the page."""
+        return answer_to_wire(self._answers.factors, factors_to_wire)
 
     @computed("_link_shown")
     def _link(self) -> dict[str, Any] | None:
@@ -305,7 +330,9 @@ class LinkView(BackgroundAnswers, AttentionWidget):
 
     @computed("_answers")
     def _sources(self) -> dict[str, Any] | None:
-        return answer_to_wire(self._answers.sources, sources_to_wire)
+        answer = self._explained
+        is_whole = answer is None or answer.found is None or not any(answer.found.others())
+        return answer_to_wire(self._answers.sources, partial(sources_to_wire, is_whole=is_whole))
 
     @computed("_answers")
     def _writes(self) -> dict[str, Any] | None:
@@ -330,7 +357,7 @@ class LinkView(BackgroundAnswers, AttentionWidget):
         """Answer the questions that need the model, in order."""
         for name, ask in _QUESTIONS.items():
             previous: LinkAnswer[Any] | None = getattr(self._answers, name)
-            if previous and previous.link.has_same_ends(link, with_rival=name == "sources"):
+            if previous and previous.link.has_same_ends(link, with_rival=name in _AGAINST_A_RIVAL):
                 answer = replace(previous, link=link)
             else:
                 answer = ask(link)

@@ -9,7 +9,7 @@ import type { LinkState } from "./state.js";
 
 const NO_QUERY = "no token";
 const STRONGEST = "the strongest key";
-const RUNNER_UP = "";
+const TYPICAL = "";
 
 /** Return the last locked token of a side. */
 const lockedOn = ({ tokens }: Pick<LinkState, "tokens">, side: Side): number | null =>
@@ -76,18 +76,18 @@ function rivalChoice(model: Model<LinkState>, state: LinkState): Control {
   const rivals = state._link?.rivals ?? [];
   const weights = new Map(rivals.map(([index, weight]) => [String(index), weight]));
   const print = (value: string) => {
-    if (value === RUNNER_UP) return "the runner-up";
+    if (value === TYPICAL) return "a typical word";
     const label = labelOf(state._token_axes.key, Number(value));
     return `${label} (${value}) ${shareText(weights.get(value) ?? 0)}`;
   };
   const { versus } = state;
   return {
     kind: "choice",
-    name: "and not to",
+    name: "against",
     place: "bar",
-    values: rivals.length ? [RUNNER_UP, ...weights.keys()] : [],
-    value: versus !== null && weights.has(String(versus)) ? String(versus) : RUNNER_UP,
-    change: (value) => save(model, { versus: value === RUNNER_UP ? null : Number(value) }),
+    values: rivals.length ? [TYPICAL, ...weights.keys()] : [],
+    value: versus !== null && weights.has(String(versus)) ? String(versus) : TYPICAL,
+    change: (value) => save(model, { versus: value === TYPICAL ? null : Number(value) }),
     print,
   };
 }

@@ -33,10 +33,14 @@ export interface Row {
 export interface Block {
   heading: string;
   rows: Row[];
+  /** Whether the values are logarithms of factors. */
+  isFactors?: boolean;
 }
 
 /** One answer: a title, sentences above and below, and bars between them. */
 export interface AnswerPanel {
+  /** Name of the panel in tables. */
+  name: string;
   title: string;
   above: string[];
   blocks: Block[];
@@ -57,7 +61,9 @@ export function titleOf(state: LinkState, link: Link): string {
   const from = `${shortName(head, state)}: ${queryOf(state, link)}`;
   const to = `${keyName(state, key)} ${shareText(weight)}`;
   const rival =
-    versus === null ? "" : `, not ${keyName(state, versus)} ${shareText(weightOf(link, versus))}`;
+    versus === null || link.is_runner_up
+      ? ""
+      : `, not ${keyName(state, versus)} ${shareText(weightOf(link, versus))}`;
   return `${from} → ${to}${rival}`;
 }
 
@@ -104,30 +110,52 @@ export function reason(problem: string, page = "Why a head attends"): string {
   return `${first.replace(/\.$/, "")}${step} (docs: ${page}, Limits).`;
 }
 
-/** Return the panel on why the head prefers the key to its rival. */
+/** Return the panel on why the head gives the key its weight. */
 function whyPanel(state: LinkState, link: Link): AnswerPanel {
+  const key = keyName(state, link.key);
   const answer = state._why;
-  const rival = link.versus === null ? "another token" : keyName(state, link.versus);
-  const panel = {
-    title: `Why ${keyName(state, link.key)} and not ${rival}`,
-    above: [],
-    blocks: [],
-    below: [],
-  };
-  if (!answer || !isAbout(answer, link, true)) return { ...panel, above: [WAITING] };
+  const panel = { name: "why", title: `Why ${key}`, above: [], blocks: [], below: [] };
+  if (!answer || !isAbout(answer, link, true))
+    return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
-  if (!found || link.versus === null) return { ...panel, above: [reason(problem)] };
-  const { rest, by, total, log_ratio, note } = found;
-  const parts = [...found.parts, ...found.others];
-  if (!sizeOf(parts)) return { ...panel, above: ["No part makes a difference.", note] };
-  const ratio = log_ratio === null ? "" : printed([log_ratio])(log_ratio);
-  const weights = [link.weight, weightOf(link, link.versus)].map(printWeight).join(" / ");
+  if (!found) return { ...panel, above: [reason(problem)] };
+  const { factors, finding, rival, n_words } = found;
+  const rows = factors.map(
+    ([label, value, text], i): Row => ({ label, value, text, isSum: i === factors.length - 1 }),
+  );
+  const mean = link.is_runner_up
+    ? ` A typical word is the geometric mean of the ${counted(n_words, "other word")}.`
+    : "";
   return {
     ...panel,
-    above: [
-      link.is_runner_up ? `${rival} is the other token with most weight.` : `${rival} was chosen.`,
+    title: finding,
+    blocks: [{ heading: `weight, relative to ${rival}`, rows, isFactors: true }],
+    below: [
+      `The factors multiply to the whole. Each swaps one part of ${key} for that of ${rival}, ` +
+        `in all orders.${mean}`,
     ],
-    blocks: [{ heading: `difference of scores, by ${by}`, rows: rowsOf(parts, rest, total) }],
+  };
+}
+
+/** Return the panel on the wavelengths that prefer the key to its rival; null without any. */
+function wavelengthPanel(state: LinkState, link: Link): AnswerPanel | null {
+  const answer = state._wavelengths;
+  if (!answer?.found || link.versus === null || !isAbout(answer, link, true)) return null;
+  const rival = keyName(state, link.versus);
+  const { rest, total, log_ratio, note } = answer.found;
+  const parts = [...answer.found.parts, ...answer.found.others];
+  const ratio = log_ratio === null ? "" : printed([log_ratio])(log_ratio);
+  const weights = [link.weight, weightOf(link, link.versus)].map(printWeight).join(" / ");
+  const chosen = link.is_runner_up
+    ? `${rival} is the other token with most weight.`
+    : `${rival} was chosen.`;
+  return {
+    name: "wavelengths",
+    title: `Why ${keyName(state, link.key)} and not ${rival}, by wavelength`,
+    above: [sizeOf(parts) ? chosen : "No part makes a difference."],
+    blocks: sizeOf(parts)
+      ? [{ heading: "difference of scores, by wavelength", rows: rowsOf(parts, rest, total) }]
+      : [],
     below: [
       restText(parts, rest),
       ratio
@@ -141,23 +169,32 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
 /** Return the panel on which components wrote the query and the key. */
 function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
   const answer = state._sources;
-  const panel = { title: "Who wrote the query and the key", above: [], blocks: [], below: [] };
+  const panel = {
+    name: "who wrote",
+    title: "Who wrote the query and the key",
+    above: [],
+    blocks: [],
+    below: [],
+  };
   if (!answer || !isAbout(answer, link, true))
     return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
   if (!found) return { ...panel, above: [reason(problem)] };
-  const { pairs, rest, total } = found;
-  const bounded = state._why?.found?.others.length;
+  const { pairs, rest, total, is_whole } = found;
+  const ends =
+    link.versus === null
+      ? ""
+      : `, for ${keyName(state, link.key)} and not ${keyName(state, link.versus)}`;
   const what = link.versus === null ? "score" : "difference of scores";
   return {
     ...panel,
-    above: ["Writer of the query × writer of the key."],
+    above: [`Writer of the query × writer of the key${ends}.`],
     blocks: [{ heading: `${what}, by writers`, rows: rowsOf(pairs, rest, total) }],
     below: [
       restText(pairs, rest),
-      bounded
-        ? `The sum is the ${what} before bias and soft cap.`
-        : `The sum is the ${what} of all dimensions.`,
+      is_whole
+        ? `The sum is the whole ${what}.`
+        : `The sum is the ${what} before bias and soft cap.`,
     ],
   };
 }
@@ -166,7 +203,13 @@ function sourcesPanel(state: LinkState, link: Link): AnswerPanel {
 function carriedPanel(state: LinkState, link: Link): AnswerPanel {
   const key = keyName(state, link.key);
   const query = queryOf(state, link);
-  const panel = { title: `What goes from ${key} to ${query}`, above: [], blocks: [], below: [] };
+  const panel = {
+    name: "carried",
+    title: `What goes from ${key} to ${query}`,
+    above: [],
+    blocks: [],
+    below: [],
+  };
   const answer = state._writes;
   if (!answer || !isAbout(answer, link)) return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
@@ -215,12 +258,16 @@ function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | 
   return { blocks: [{ heading: "words promoted and suppressed, logit", rows }], below };
 }
 
-/** Return the three panels of a link. */
-export const panelsOf = (state: LinkState, link: Link): AnswerPanel[] => [
-  whyPanel(state, link),
-  sourcesPanel(state, link),
-  carriedPanel(state, link),
-];
+/** Return the panels of a link; the first is about the whole weight. */
+export function panelsOf(state: LinkState, link: Link): AnswerPanel[] {
+  const wavelengths = wavelengthPanel(state, link);
+  return [
+    whyPanel(state, link),
+    ...(wavelengths ? [wavelengths] : []),
+    sourcesPanel(state, link),
+    carriedPanel(state, link),
+  ];
+}
 
 /** Return the caption. */
 export function captionOf(state: LinkState): Caption {
@@ -232,19 +279,23 @@ export function captionOf(state: LinkState): Caption {
       head: headNames(state.selected, state),
       notes: [messageOf(state)],
     });
-  const rival = link.versus === null ? "" : ` against ${keyName(state, link.versus)}`;
-  const by = state._why?.found?.by;
+  const rival =
+    link.versus === null || link.is_runner_up ? "" : ` against ${keyName(state, link.versus)}`;
+  const compared = link.is_runner_up ? "a typical word" : "the rival";
   const hidden = state.hidden.map((kind) => specialName(state._token_axes, kind)).filter(Boolean);
   return caption(FIGURE, {
     model,
     head: headNames([link.head], state),
     quantity: `${queryOf(state, link)} → ${keyName(state, link.key)}${rival}`,
-    scale: by
-      ? `parts of log a(${keyName(state, link.key)}) − log a(rival) by ${by}, with their sum`
+    scale: state._why?.found
+      ? `factors of the weight, relative to ${compared}, on a logarithmic axis`
       : "",
     notes: [
       link.is_strongest ? "no key is locked: the key with most weight is shown" : "",
-      link.is_runner_up ? "the rival is the other key with most weight" : "",
+      link.is_runner_up && link.versus !== null
+        ? "differences of scores are from the other key with most weight, " +
+          keyName(state, link.versus)
+        : "",
       hidden.length ? `hidden, and no rivals: ${hidden.join(", ")}` : "",
       state.unit === "words" ? "of the locked words the tokens with most weight" : "",
       "writers, shares and words with norms as they are in this text",
@@ -260,11 +311,14 @@ export const messageOf = (state: LinkState): string => (state.selected.length ? 
 /** Return the table of the bars of all panels. */
 export function tableOf(state: LinkState): Table {
   const link = state._link;
-  const names = ["why", "who wrote", "carried"];
   const rows = link
-    ? panelsOf(state, link).flatMap(({ blocks }, i) =>
-        blocks.flatMap((block, k) =>
-          block.rows.map(({ label, value }) => [label, k ? "words" : (names[i] ?? ""), value]),
+    ? panelsOf(state, link).flatMap(({ name, blocks }) =>
+        blocks.flatMap(({ rows, isFactors }, k) =>
+          rows.map(({ label, value }) => [
+            label,
+            k ? "words" : name,
+            isFactors ? Math.exp(value) : value,
+          ]),
         ),
       )
     : [];

@@ -2,7 +2,7 @@ import { AXIS_LABEL_SIZE, drawToken, LABEL_SIZE, labelFont, write } from "../sha
 import type { Pen } from "../shared/pen.js";
 import type { Theme } from "../shared/theme.js";
 import { type Curve, placeOf } from "./distance_curve.js";
-import { type PlacedBlock, type PlacedPanel, ROW, type Scene } from "./scene.js";
+import { type PlacedBlock, type PlacedPanel, ROW, type Scene, TICKS } from "./scene.js";
 
 const BAR = 10;
 const TITLE_MIDDLE = 9;
@@ -28,7 +28,13 @@ function paintPanel(pen: Pen, { lines, blocks }: PlacedPanel, theme: Theme, font
 }
 
 function paintBlock(pen: Pen, block: PlacedBlock, theme: Theme, font: string): void {
-  const { rows, labels, start, numbers, zero, scale, top, bottom } = block;
+  const { rows, labels, start, numbers, zero, scale, ticks, top, bottom } = block;
+  pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
+  for (const { text, x } of ticks) {
+    write(pen, text, [x, top + TICKS / 2], theme.muted, "center");
+    pen.fillStyle = theme.hairline;
+    pen.fillRect(x - 0.5, top + TICKS, 1, bottom - top - TICKS);
+  }
   for (const { label, value, text, stroke, isSum = false, y } of rows) {
     if (isSum) {
       pen.fillStyle = theme.hairline;
@@ -47,7 +53,8 @@ function paintBlock(pen: Pen, block: PlacedBlock, theme: Theme, font: string): v
     write(pen, text, [numbers, y], theme.text, "right");
   }
   pen.fillStyle = theme.muted;
-  pen.fillRect(Math.max(start, zero - 0.5), top, 1, bottom - top);
+  const line = ticks.length ? top + TICKS : top;
+  pen.fillRect(Math.max(start, zero - 0.5), line, 1, bottom - line);
 }
 
 /**

@@ -9,10 +9,18 @@ import type { Link, LinkState } from "./state.js";
 const TWO = 600;
 const THREE = 940;
 const BETWEEN = 32;
+/** Largest width of the panel on the whole weight. */
+const WIDEST = 760;
+/** Largest absolute logarithm of a factor that is drawn, and smallest distance between ticks. */
+const LARGEST = Math.log(1e5);
+const APART = 48;
 const BELOW = 20;
 const TITLE_LINE = 18;
 const LINE = 15;
 export const ROW = 18;
+/** Height of a row of a factor, and of the ticks above it. */
+const FACTOR_ROW = 22;
+export const TICKS = 16;
 const GAP = 8;
 /** Largest share of a panel's width for labels. */
 const LABELS = 0.5;
@@ -22,6 +30,12 @@ interface PlacedLine {
   text: string;
   y: number;
   isTitle: boolean;
+}
+
+/** Labeled line of a scale. */
+interface Tick {
+  text: string;
+  x: number;
 }
 
 /** Row with its position; `y` is its vertical center. */
@@ -41,6 +55,8 @@ export interface PlacedBlock extends Pick<Block, "heading"> {
   zero: number;
   /** Pixels per unit. */
   scale: number;
+  /** Ticks above the bars; none without a logarithmic scale. */
+  ticks: Tick[];
   rows: PlacedRow[];
 }
 
@@ -71,11 +87,14 @@ export function sceneOf(state: LinkState, look: Look): Scene | null {
   const link = state._link;
   if (!link) return null;
   const { width: room } = look;
-  const count = room >= THREE ? 3 : room >= TWO ? 2 : 1;
+  const [why, ...others] = panelsOf(state, link);
+  if (!why) return null;
+  const most = room >= THREE ? 3 : room >= TWO ? 2 : 1;
+  const count = Math.min(most, others.length);
   const width = Math.floor((room - BETWEEN * (count - 1)) / count);
-  const said = panelsOf(state, link);
-  const lowest = Array.from({ length: count }, () => 0);
-  const panels = said.map((panel, i) => {
+  const first = { ...placedPanel(why, Math.min(room, WIDEST), look), x: 0, y: 0 };
+  const lowest = Array.from({ length: count }, () => first.height + BELOW);
+  const panels = others.map((panel, i) => {
     const column = i < count ? i : lowest.indexOf(Math.min(...lowest));
     const y = lowest[column] ?? 0;
     const placed = placedPanel(panel, width, look);
@@ -86,8 +105,8 @@ export function sceneOf(state: LinkState, look: Look): Scene | null {
   return {
     ...look,
     link,
-    said,
-    panels,
+    said: [why, ...others],
+    panels: [first, ...panels],
     height: Math.max(...lowest) - BELOW,
     curve,
     noCurve,
@@ -123,6 +142,7 @@ function placedPanel(panel: AnswerPanel, width: number, look: Look): Omit<Placed
 
 function placedBlock(block: Block, top: number, width: number, look: Look): PlacedBlock {
   const { ruler, font } = look;
+  const { heading, isFactors = false } = block;
   const widest = (texts: string[]) => {
     const measures = [false, true].map((bold) => ruler(labelFont(font, bold)));
     return Math.max(...texts.flatMap((text) => measures.map((measure) => measure(text))));
@@ -130,21 +150,52 @@ function placedBlock(block: Block, top: number, width: number, look: Look): Plac
   const labels = Math.ceil(Math.min(widest(block.rows.map(({ label }) => label)), LABELS * width));
   const start = labels + GAP;
   const end = width - Math.ceil(widest(block.rows.map(({ text }) => text))) - GAP;
-  const values = block.rows.flatMap(({ value, stroke = 0 }) => [value, stroke]);
+  const bars = block.rows.map((row) => ({
+    ...row,
+    value: isFactors ? Math.max(-LARGEST, Math.min(LARGEST, row.value)) : row.value,
+  }));
+  const values = bars.flatMap(({ value, stroke = 0 }) => [value, stroke]);
   const low = Math.min(0, ...values);
   const high = Math.max(0, ...values);
   const scale = (end - start) / (high - low || 1);
-  const rows = block.rows.map((row, i) => ({ ...row, y: top + (i + 0.5) * ROW }));
+  const zero = start - low * scale;
+  const height = isFactors ? FACTOR_ROW : ROW;
+  const above = isFactors ? TICKS : 0;
+  const rows = bars.map((row, i) => ({ ...row, y: top + above + (i + 0.5) * height }));
+  const ticks = isFactors ? factorTicks(low, high, APART / scale) : [];
   return {
-    heading: block.heading,
+    heading,
     top,
-    bottom: top + rows.length * ROW,
+    bottom: top + above + rows.length * height,
     labels,
     start,
     end,
     numbers: width,
-    zero: start - low * scale,
+    zero,
     scale,
+    ticks: ticks.map((factor) => ({ text: tickText(factor), x: zero + Math.log(factor) * scale })),
     rows,
   };
 }
+
+/** Return the factors to label: 1, and 2, 5, 10, 20 ... and their inverses, if they fit. */
+function factorTicks(low: number, high: number, apart: number): number[] {
+  const steps = [0, 1, 2, 3, 4, 5].flatMap((power) =>
+    [1, 2, 5].map((digit) => digit * 10 ** power),
+  );
+  const upTo = (limit: number): number[] => {
+    const ticks = [1];
+    for (const step of steps) {
+      const isApart = Math.log(step) - Math.log(ticks.at(-1) ?? 1) >= apart;
+      if (isApart && Math.log(step) <= limit + 1e-9) ticks.push(step);
+    }
+    return ticks;
+  };
+  const below = upTo(-low).slice(1);
+  return [...below.reverse().map((step) => 1 / step), ...upTo(high)];
+}
+
+const tickText = (factor: number) =>
+  factor === 1
+    ? "equal"
+    : `× ${factor >= 1 ? factor.toLocaleString("en-US") : Number(factor.toPrecision(1))}`;

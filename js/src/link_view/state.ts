@@ -12,6 +12,8 @@ interface Ends {
   query: number;
   key: number;
   versus: number | null;
+  /** Whether no rival was selected, so that this is the other key with the largest weight. */
+  is_runner_up: boolean;
 }
 
 /** Answer about a link, or the reason why there is none. */
@@ -27,19 +29,28 @@ export interface Link extends Ends {
   weight: number;
   /** Whether no key was locked, so that this is the key with the largest weight. */
   is_strongest: boolean;
-  /** Whether no rival was selected, so that this is the other key with the largest weight. */
-  is_runner_up: boolean;
   /** Possible rivals with their weights. */
   rivals: [key: number, weight: number][];
 }
 
-/** Parts of the difference between the scores of the key and its rival. */
+/** Factors of the weight of the key, relative to that of the rival. */
 export interface Why {
+  /** Name, logarithm and text of each factor; the last is the product of the others. */
+  factors: [name: string, log: number, text: string][];
+  /** The weight, its ratio to the rival and the main reason, as one sentence. */
+  finding: string;
+  /** Name of the rival in sentences. */
+  rival: string;
+  /** Number of words that a typical word is the mean of. */
+  n_words: number;
+}
+
+/** Parts of the difference between the scores of the key and its rival, by wavelength. */
+export interface Wavelengths {
   parts: ScorePart[];
   rest: Rest;
   /** Contributions of bias and soft cap. */
   others: ScorePart[];
-  by: "wavelength" | "dimension";
   total: number;
   /** Log ratio of the weights; null if a weight is 0 in float32. */
   log_ratio: number | null;
@@ -60,6 +71,8 @@ export interface Sources {
   pairs: ScorePart[];
   rest: Rest;
   total: number;
+  /** Whether the score has neither a bias nor a soft cap, which no writer has. */
+  is_whole: boolean;
 }
 
 /** Shares of tokens in the output of the head, starting with the key. */
@@ -84,6 +97,8 @@ export interface LinkState extends SharedState {
   _token_axes: Axes;
   _link: Link | null;
   _why: Answer<Why> | null;
+  /** Null if nothing rotates. */
+  _wavelengths: Answer<Wavelengths> | null;
   _distances: Answer<Distances> | null;
   _sources: Answer<Sources> | null;
   _writes: Answer<Writes> | null;
@@ -104,6 +119,7 @@ export const WATCHED: (keyof LinkState)[] = [
   "distance",
   "_link",
   "_why",
+  "_wavelengths",
   "_distances",
   "_sources",
   "_writes",
@@ -117,12 +133,12 @@ export const WATCHED: (keyof LinkState)[] = [
 
 /** Return whether an answer is about the shown link. Most answers do not depend on the rival. */
 export function isAbout(answer: Ends, link: Ends, withRival = false): boolean {
-  const { head, query, key, versus } = answer;
+  const { head, query, key, versus, is_runner_up } = answer;
   return (
     head.join() === link.head.join() &&
     query === link.query &&
     key === link.key &&
-    (!withRival || versus === link.versus)
+    (!withRival || (versus === link.versus && is_runner_up === link.is_runner_up))
   );
 }
 

@@ -23,7 +23,7 @@ const KEYS = [
   ["Tab", "to the controls above, then to the slider of distances"],
   ["Arrow keys", "on the slider: move the key by one token"],
   ["[ and ]", "step to the layer before / after"],
-  ["Escape", "back to the distance in the text, to the runner-up, then unlock the last token"],
+  ["Escape", "back to the distance in the text, to a typical word, then unlock the last token"],
   ["?", "show or hide this list"],
 ] as const;
 /**

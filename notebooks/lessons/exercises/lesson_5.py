@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from attnwidget import Attention, load_model
-from attnwidget.mechanisms import explain_link, head_writes, score_sources
+from attnwidget.mechanisms import head_writes, link_factors, score_sources
 from exercises.checking import Exercise, number, numbers, word
 
 TEXT = "The captain told his men that he would not leave the ship."
@@ -31,11 +31,16 @@ def weights_of_he(text: str) -> dict[str, float]:
 
 
 @cache
-def dimensions() -> np.ndarray:
-    """The parts of the score difference by dimension of the head."""
+def factors() -> dict[str, float]:
+    """The factors of the ratio of the weights of captain and his."""
     attention = attended(TEXT)
     he, captain, his = (attention.tokens.index(token) for token in ("he", "captain", "his"))
-    return np.asarray(explain_link(attention, LAYER, HEAD, he, captain, his).dimensions)
+    return link_factors(attention, LAYER, HEAD, he, captain, his).factors
+
+
+def place_and_heads() -> float:
+    """The product of the factors of the place and of earlier heads."""
+    return factors()["place"] * factors()["heads"]
 
 
 @cache
@@ -81,21 +86,21 @@ EXERCISES = {
     ),
     "5.2": Exercise(
         number(0.02),
-        lambda: float(np.sort(dimensions())[-3:].sum()),
+        place_and_heads,
         (
-            "`found.dimensions` has one number a dimension. They add up to the difference.",
-            "Sort them with `np.sort`, and add up the last three.",
-            "`np.sort(found.dimensions)[-3:].sum()`.",
+            "`found.factors` has one number for each part. Factors are multiplied.",
+            'The parts have the names "place" and "heads".',
+            '`found.factors["place"] * found.factors["heads"]`.',
         ),
-        "Three of the 20 dimensions make almost the whole difference. The others cancel out.",
+        "Not much more than 1. The word itself makes the weight eleven times as large.",
         [
             (
-                lambda: float(np.sort(dimensions())[:3].sum()),
-                "These are the three smallest. The largest are at the end.",
+                lambda: factors()["place"] + factors()["heads"],
+                "This is the sum. Factors are multiplied.",
             ),
             (
-                lambda: float(dimensions().sum()),
-                "This is the sum of all dimensions. Take the three largest only.",
+                lambda: float(np.prod(list(factors().values()))),
+                "This is the product of all three. Leave the word out.",
             ),
         ],
     ),
