@@ -65,7 +65,7 @@ def test_the_table() -> None:
     assert printed.columns.tolist() == [
         "Relation",
         "Head",
-        "Head in the paper",
+        "Head from 1",
         "Accuracy",
         "Baseline",
     ]
@@ -285,7 +285,7 @@ def test_the_figure_says_what_it_needs() -> None:
 def test_latex_and_markdown_have_the_table_of_the_paper() -> None:
     found = probe_relations(reader(wordpiece()), SENTENCES, progress=False)
     columns, rule, first, *_ = found.to_markdown().splitlines()
-    assert columns == "| Relation | Head | Head in the paper | Accuracy | Baseline |"
+    assert columns == "| Relation | Head | Head from 1 | Accuracy | Baseline |"
     assert rule.count("---") == 5
     assert first.startswith("| All | ")
-    assert r"Relation & Head & Head in the paper & Accuracy & Baseline \\" in found.to_latex()
+    assert r"Relation & Head & Head from 1 & Accuracy & Baseline \\" in found.to_latex()
