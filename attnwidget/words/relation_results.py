@@ -295,10 +295,10 @@ class RelationAccuracies(HeadResult):
 
         Returns:
             Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head
-            from 1 (the same head counted from 1, as in the paper: "8-11"), Accuracy (in %), Baseline (in %, with its offset:
-            "51.7 (1)"), and, if there are `other_texts`, On EWT and Baseline on EWT (in %); the
-            most frequent relation first, after all of them. `attrs["note"]` says on which words
-            heads were chosen.
+            from 1 (the same head counted from 1, as the paper counts: "8-11"), Accuracy (in %),
+            Baseline (in %, with its offset: "51.7 (1)"), and, if there are `other_texts`, On EWT
+            and Baseline on EWT (in %); the most frequent relation first, after all of them.
+            `attrs["note"]` says on which words heads were chosen.
         """
         import pandas as pd
 
