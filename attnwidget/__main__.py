@@ -18,6 +18,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from attnwidget.capture.load import load_model
     from attnwidget.corpus.segmenting import read_segments
     from attnwidget.paper_report.build_report import report
+    from attnwidget.text.coreference import load_coreference
     from attnwidget.text.treebank_files import load_treebank
 
     try:
@@ -26,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             model,
             None if options.texts is None else read_segments(options.texts, model),
             None if options.treebank is None else load_treebank(options.treebank),
+            None if options.documents is None else load_coreference(options.documents),
             tuned=None if options.tuned is None else load_model(options.tuned),
             resume=options.resume,
         )
@@ -56,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
         "--texts", help="text file with a paragraph per line; default: bundled prose"
     )
     command.add_argument("--treebank", help="CoNLL-U file; default: the bundled sentences")
+    command.add_argument(
+        "--documents", help="file with coreference, as in load_coreference; default: bundled texts"
+    )
     command.add_argument("--tuned", help="fine-tuned copy of the model, by name or folder")
     command.add_argument("--resume", help="folder for finished work, to continue after Ctrl-C")
     command.add_argument("--output", default="report.html", help="default: %(default)s")

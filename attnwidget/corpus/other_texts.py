@@ -21,6 +21,8 @@ from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.model_facts.pickled_model import weights_digest
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from attnwidget.capture.model import AttentionModel
 
 _FILE = "demo/other_texts.json"
@@ -78,6 +80,17 @@ class OtherTexts:
         """
         counts = dict(zip(self.names, self.counts.tolist(), strict=True))
         return [counts.get(name, 0) for name in names]
+
+    def add_columns(self, table: pd.DataFrame, columns: Mapping[str, Any]) -> None:
+        """Add accuracies on the corpus to a table, in columns that name the corpus.
+
+        Args:
+            table: Table of a study, which is changed.
+            columns: Values of each column by the column of the study with the same number, such as
+                "Baseline" for "Baseline on EWT"; "" for the column "On EWT".
+        """
+        for name, values in columns.items():
+            table[f"{name} on {self.corpus}" if name else f"On {self.corpus}"] = values
 
     def _shares(self, correct: Int64Array, names: Sequence[str]) -> Float64Array:
         index = {name: k for k, name in enumerate(self.names) if self.counts[k]}

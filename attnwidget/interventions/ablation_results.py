@@ -55,7 +55,7 @@ class Ablation(HeadResult):
     `of_heads` and `of_layers` have the statistics: `mean`, `difference` (disabled minus intact),
     its `interval`, `broken` and `fixed` examples, `p`, `adjusted`, `significant` and
     `smallest_effect`, [L, H] and [L]. `finding` states the finding in a sentence, with the smallest
-    change that the study could have found.
+    change that could have been significant.
 
     Attributes:
         score: Name of the score: "accuracy", "loss", "kl", "minimal pair", "minimal pair, all
@@ -118,8 +118,8 @@ class Ablation(HeadResult):
         """Finding in one sentence, for titles and reports.
 
         It names the number of heads with a significant change, after the correction for all heads.
-        If there is none, it also states the smallest change that could have been found. "" for a
-        divergence, which is not tested.
+        If there is none, it also states the smallest change that could have been significant. ""
+        for a divergence, which is not tested.
         """
         parts = [
             _finding(changes, unit, self.score, self.judged)
@@ -279,9 +279,11 @@ def _finding(changes: ScoreChanges, unit: str, score: str, judged: bool) -> str:
     none = f"No {unit} changes" if n_units > 1 else f"The {unit} does not change"
     smallest = _typical(changes)
     if not np.isfinite(smallest):
-        return f"{none} the {quantity} significantly; {n} are too few to see any change."
+        too_few = f"{n} are too few for any change to be significant"
+        return f"{none} the {quantity} significantly; {too_few}."
     amount = f"{100 * smallest:.1f} points" if judged else f"{smallest:.2g}{_UNITS.get(score, '')}"
-    return f"{none} the {quantity} significantly; changes under {amount} cannot be seen with {n}."
+    least = f"a change under {amount} cannot be significant with {n}"
+    return f"{none} the {quantity} significantly; {least}."
 
 
 def _typical(changes: ScoreChanges) -> float:

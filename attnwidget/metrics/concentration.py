@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from attnwidget.corpus.results import Measurements
     from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
 
+#: Entropy from the first token in nats from which the finding reports it.
+_LEAST_FROM_FIRST = 0.01
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BroadHeads(SegmentMeansResult):
@@ -32,7 +35,7 @@ class BroadHeads(SegmentMeansResult):
         first: Name of the first token: "[CLS]", or "first token".
         broad_entropy: Entropy in nats above which a head is broad.
         largest_weight: Largest weight that the paper states for broad heads.
-        uniform: Entropy of equal attention to all tokens.
+        uniform: Mean entropy of equal attention to all visible tokens.
 
     Example:
         >>> from attnwidget import load_model, measure_attention
@@ -82,8 +85,14 @@ class BroadHeads(SegmentMeansResult):
             )
         else:
             name, most = extreme_head(self.entropy)
-            answer = f"No head has more than {threshold} of entropy (most: {name}, {most:.2f})"
+            answer = (
+                f"No head has more than {threshold} of entropy (most: {name}, {most:.2f}; even "
+                f"attention: {self.uniform:.2f})"
+            )
         means = layer_means(self.entropy_from_first)
+        # In a causal model, the first token sees only itself.
+        if np.nanmax(means) < _LEAST_FROM_FIRST:
+            return answer
         last = int(np.flatnonzero(np.isfinite(means))[-1])
         return f"{answer}; from {self.first}, L{last} has {means[last]:.2f} nats"
 

@@ -15,6 +15,7 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import LayerCurves, extreme_head, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
+from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.entropy import confidence, entropy
 from attnwidget.text.near_names import among
 
@@ -26,7 +27,7 @@ class EntropyResult(SegmentMeansResult):
     Attributes:
         entropy: Mean entropy over all queries, [L, H].
         entropy_from_first: Mean entropy of the first query, [L, H].
-        uniform: Entropy of equal attention to all tokens.
+        uniform: Mean entropy of equal attention to all visible tokens.
         first: Name of the first token: "[CLS]", or "first token".
 
     Example:
@@ -66,8 +67,9 @@ class Entropy(SegmentMeans[EntropyResult]):
     """Metric: entropy of attention in nats, over all queries and from the first token.
 
     This is the metric of Clark et al. 2019, section 3.3: the mean over all queries of a document,
-    then over documents. `uniform` of the result is the entropy of equal attention to all tokens,
-    ln n, averaged over documents. Causal heads cannot reach it.
+    then over documents. `uniform` of the result is the entropy of equal attention to all visible
+    tokens, averaged over queries and documents: ln n, and in causal models the mean of ln 1 to ln
+    n.
 
     Args:
         smoothing: Share of the uniform distribution that is mixed into each row, 0 to below 1. The
@@ -103,6 +105,14 @@ class Entropy(SegmentMeans[EntropyResult]):
     def options(self) -> dict[str, Any]:
         return {"smoothing": self.smoothing}
 
+    def begin_batch(self, layer: LayerBatch) -> None:
+        batch = layer.batch
+        self._uniform = batch.lengths.double().log()
+        if is_causal(layer.weights, layer.of_rows(batch.real)):
+            rows = batch.row_weights.double()
+            n_visible = torch.arange(1, rows.shape[-1] + 1, dtype=torch.float64, device="cpu")
+            self._uniform = rows @ n_visible.log().to(rows.device)
+
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         entropies = entropy(  # [B, H, r]
             layer.weights, layer.batch.lengths, smoothing=self.smoothing, first=layer.first
@@ -113,7 +123,7 @@ class Entropy(SegmentMeans[EntropyResult]):
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         begins = batch.classes["[CLS]"][:, 0]
-        return {"uniform": batch.lengths.double().log(), "begin_with_cls": begins}
+        return {"uniform": self._uniform, "begin_with_cls": begins}
 
     def compute(self) -> EntropyResult:
         return EntropyResult(

@@ -55,6 +55,15 @@ class PatternExamples(Result):
     border: int | None
     n_documents: int
 
+    @property
+    def finding(self) -> str:
+        """Head of each pattern, and the patterns that no head shows on this input."""
+        heads = zip(self.patterns, self.heads, strict=True)
+        found = ", ".join(f"{pattern} {head}" for pattern, head in heads)
+        missing = [name for name in PATTERNS if name not in self.patterns]
+        without = f"; no head shows {' or '.join(missing)}" if missing else ""
+        return f"Plainest map of each pattern: {found}{without}"
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per pattern: pattern, layer, head, share, plainness."""
         import pandas as pd

@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from attnwidget.behaviors.evidence import Run
 from attnwidget.behaviors.head_atlas.kept_atlas import known_atlas
 from attnwidget.capture.result import Result
-from attnwidget.comparison.compare import compare
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.progress_bar import OnProgress
 from attnwidget.corpus.segmenting import read_segments
 from attnwidget.inputs.input_list import each_input
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.clark_labels import clark_labels
 from attnwidget.metrics.concentration import broad_heads
-from attnwidget.metrics.induction import induction_scores
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.paper_report.paper_report import PaperReport
 from attnwidget.paper_report.paper_values import PAPER_FIGURES
 from attnwidget.paper_report.report_entry import ReportEntry
-from attnwidget.probes.packaged_probe import known_structural_probe
+from attnwidget.paper_report.report_studies import STUDIES, StudyData
+from attnwidget.probes.packaged_probe import known_dependency_scores, known_structural_probe
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
 from attnwidget.text.given_paths import make_folder
 from attnwidget.text.made_language import demo_alignments
-from attnwidget.words.annotated_links import subject_verb_links
-from attnwidget.words.coreference import probe_coreference
-from attnwidget.words.relations import probe_relations
-from attnwidget.words.word_alignment import probe_alignment
-from attnwidget.words.word_links import probe_links
 
 if TYPE_CHECKING:
     from attnwidget.behaviors.head_atlas.atlas_result import Atlas
     from attnwidget.capture.model import AttentionModel
+    from attnwidget.corpus.results import Measurements
+    from attnwidget.probes.dependency.dependency_scores import DependencyScores
     from attnwidget.probes.structural.structural_result import StructuralProbe
     from attnwidget.text.aligned_pairs import AlignedPair
     from attnwidget.text.mentions import Document
@@ -49,6 +47,13 @@ _CAVEATS = {
     "gradients": "The scale depends on the loss: compare layers and classes, not models.",
     "relations": "The best head is chosen and scored on the same words, so that its accuracy is "
     "too high. The relations of other treebanks have other names and definitions.",
+    "gallery": "Sentences were chosen because the head is right in them, so that they are no "
+    "evidence of its accuracy.",
+    "dependency probes": "Another treebank and shorter word vectors than in the paper: compare the "
+    "order of the predictors.",
+    "pattern examples": "Heads were chosen for the plainest maps of one pair of texts.",
+    "heads off": "P-values are corrected for all heads or layers; the paper has no test.",
+    "edge lengths": "Another treebank than in the paper, with other relations.",
     "coreference": "The best head is chosen and scored on the same mentions. The paper used "
     "CoNLL-2012.",
     "links": "Subjects and verbs; the head is chosen and scored on the same sentences. Moved links "
@@ -62,20 +67,6 @@ _CAVEATS = {
 }
 
 
-@dataclass(frozen=True)
-class _Data:
-    """Model, texts and settings of a report."""
-
-    model: AttentionModel
-    segments: Sequence[Any]
-    treebank: Sequence[Sentence]
-    documents: Sequence[Document]
-    tuned: AttentionModel | None
-    run: Run
-    probe: StructuralProbe | None
-    alignments: Sequence[AlignedPair]
-
-
 @in_plain_torch
 def report(
     model: AttentionModel,
@@ -87,17 +78,19 @@ def report(
     atlas: Atlas | None = None,
     probe: StructuralProbe | None = None,
     alignments: Iterable[AlignedPair] | None = None,
+    dependency: DependencyScores | None = None,
+    examples: Iterable[Any] = (),
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
 ) -> PaperReport:
     """Measure the figures of the papers for a model, and set them next to the papers' numbers.
 
-    The report has Figures 2, 3, 4 and 6, sections 3.1 and 3.3 and Tables 1 and 2 of Clark et al.
-    2019, Figures 2, 3, 5 and 6 of Kovaleva et al. 2019, Figure 3 and section 5 of Kobayashi et al.
-    2020, the trees of Hewitt and Manning 2019, the induction heads of Olsson et al. 2022 for causal
-    models, and the names of the heads if the model has an atlas. A study that the model or the data
-    do not allow is an entry with the reason.
+    The report has Figures 2 to 6, sections 3.1 and 3.3 and Tables 1 to 3 of Clark et al. 2019,
+    Figures 1 to 3 and 5 to 9 of Kovaleva et al. 2019, Figure 3 and section 5 of Kobayashi et al.
+    2020, Figure 3 of Coenen et al. 2019, the trees of Hewitt and Manning 2019, the induction heads
+    of Olsson et al. 2022 for causal models, and the names of the heads if the model has an atlas. A
+    study that the model or the data do not allow is an entry with the reason.
 
     Args:
         model: Model from `load_model`, with a tokenizer.
@@ -114,6 +107,10 @@ def report(
             `treebank`; None = the bundled probe for the bundled model.
         alignments: Sentence pairs with gold alignments (`load_alignments`), for a model that
             translates; None = the made pairs for the bundled translation model.
+        dependency: Scores of dependency probes of the model (`compare_dependency_probes`); None =
+            the stored scores for the bundled model.
+        examples: Examples with labels on which heads are switched off, as in `ablate`, for `tuned`
+            if there is such a model, otherwise for `model`; () = no heads are switched off.
         batch_size: Number of texts in a forward pass.
         resume: Folder for finished work; a repeated call continues from it. Coreference starts
             again.
@@ -142,7 +139,7 @@ def report(
     run = Run.from_arguments(batch_size, resume, progress)
     if run.folder is not None:
         make_folder(run.folder, "resume files")
-    data = _Data(
+    data = StudyData(
         model,
         segments,
         demo_treebank() if treebank is None else list(treebank),
@@ -151,21 +148,28 @@ def report(
         run,
         known_structural_probe(model) if probe is None else probe.for_model(model),
         _known_alignments(model) if alignments is None else list(alignments),
+        known_dependency_scores(model) if dependency is None else dependency,
+        list(examples),
     )
     with data.run.keeping("metrics", "metrics"):
         metrics = measure(model, segments, _METRICS, batch_size=batch_size, progress=progress)
     if not metrics.complete:
         raise KeyboardInterrupt
     measured_texts = counted(len(segments), "text")
+    if atlas is None:
+        atlas = known_atlas(model)
+    data.results.update(metrics)
     entries = []
     for study in PAPER_FIGURES:
         if study == "broad heads":
             entries.append(_entry(study, broad_heads(metrics), measured_texts))
         elif study in metrics:
-            entries.append(_entry(study, metrics[study], measured_texts))
+            options = {"behaviors": _behaviors(metrics, atlas)} if study == "distances" else {}
+            entries.append(_entry(study, metrics[study], measured_texts, options=options))
         else:
             entries.append(_studied(study, data))
-    entries.append(_names(model, known_atlas(model) if atlas is None else atlas))
+        data.results[study] = entries[-1].result
+    entries.append(_names(model, atlas))
     size = f"{counted(model.n_layers, 'layer')} of {counted(model.n_heads, 'head')}"
     lead = (
         f"{model.name}: {size}, which are counted from 0. {measured_texts}, "
@@ -173,7 +177,23 @@ def report(
         f"{counted(len(data.documents), 'document')} with coreference. Each heading is the finding "
         "for this model; the numbers of the papers are for other models and texts."
     )
+    if treebank is None or documents is None:
+        lead += f" The bundled {_bundled(treebank, documents)} are easy, so accuracies are high."
     return PaperReport(tuple(entries), model.name, lead)
+
+
+def _bundled(treebank: Iterable[Sentence] | None, documents: Iterable[Document] | None) -> str:
+    names = {"sentences": treebank, "documents": documents}
+    return " and ".join(name for name, given in names.items() if given is None)
+
+
+def _behaviors(metrics: Measurements, atlas: Atlas | None) -> np.ndarray:
+    """Return the names of the heads: of the atlas if there is one, else by the paper's rules."""
+    labels = clark_labels(metrics)
+    if atlas is None:
+        return labels
+    is_broad = labels == "attends broadly"
+    return np.where((atlas.names == "") & is_broad, "attends broadly", atlas.names)
 
 
 def _known_alignments(model: AttentionModel) -> list[AlignedPair]:
@@ -181,9 +201,9 @@ def _known_alignments(model: AttentionModel) -> list[AlignedPair]:
     return demo_alignments() if model.source == "attnwidget/translation" else []
 
 
-def _studied(study: str, data: _Data) -> ReportEntry:
+def _studied(study: str, data: StudyData) -> ReportEntry:
     """Return the entry of a study that some models or data do not allow."""
-    run_study, texts = _STUDIES[study](data)
+    run_study, texts = STUDIES[study](data)
     if run_study is None:
         return _entry(study, None, reason=texts)
     try:
@@ -193,163 +213,21 @@ def _studied(study: str, data: _Data) -> ReportEntry:
         return _entry(study, None, reason=str(error))
     if not result.complete:
         raise KeyboardInterrupt
+    if n_skipped := getattr(result, "n_skipped", 0):
+        texts += f", of which {n_skipped:,} were skipped"
     return _entry(study, result, texts)
 
 
-def _entry(study: str, result: Result | None, data: str = "", *, reason: str = "") -> ReportEntry:
+def _entry(
+    study: str,
+    result: Result | None,
+    data: str = "",
+    *,
+    reason: str = "",
+    options: Mapping[str, Any] | None = None,
+) -> ReportEntry:
     caveat = _CAVEATS.get(study, "")
-    return ReportEntry(study, *PAPER_FIGURES[study], result, data, caveat, reason)
-
-
-#: A study with the description of its data, or None and the reason why there is none.
-_Study = tuple[Callable[[], Result] | None, str]
-
-
-def _of_metric(metric: str) -> Callable[[_Data], _Study]:
-    def study(data: _Data) -> _Study:
-        def result() -> Result:
-            found: Result = measure(
-                data.model,
-                data.segments,
-                [metric],
-                batch_size=data.run.batch_size,
-                progress=data.run.progress,
-            )[metric]
-            return found
-
-        return result, counted(len(data.segments), "text")
-
-    return study
-
-
-def _relations(data: _Data) -> _Study:
-    if not data.treebank:
-        return None, "relations need annotated sentences: pass treebank=load_treebank(path)"
-
-    def result() -> Result:
-        found = probe_relations(
-            data.model, data.treebank, skip_unaligned=True, progress=data.run.progress
-        )
-        if found.best().empty:
-            raise ValueError(
-                f"{found.finding}: pass a treebank with more than {len(data.treebank)} sentences"
-            )
-        return found
-
-    return result, counted(len(data.treebank), "annotated sentence")
-
-
-def _coreference(data: _Data) -> _Study:
-    if not data.documents:
-        return None, "coreference needs annotated documents: pass documents=load_coreference(path)"
-    return (
-        lambda: probe_coreference(
-            data.model, data.documents, skip_unaligned=True, progress=data.run.progress
-        ),
-        counted(len(data.documents), "document"),
-    )
-
-
-def _comparison(data: _Data) -> _Study:
-    tuned = data.tuned
-    if tuned is None:
-        return None, "the comparison needs a fine-tuned model: pass tuned=load_model(name)"
-    return (
-        lambda: compare(
-            data.model,
-            tuned,
-            data.segments,
-            control="noise",
-            batch_size=data.run.batch_size,
-            progress=bool(data.run.progress),
-        ),
-        counted(len(data.segments), "text"),
-    )
-
-
-def _features(data: _Data) -> _Study:
-    tuned = data.tuned
-    if tuned is None or not data.treebank:
-        return (
-            None,
-            "the attention to features needs a fine-tuned model and annotated sentences: pass "
-            "tuned=load_model(name) and treebank=load_treebank(path)",
-        )
-    return (
-        lambda: (
-            compare(
-                data.model,
-                tuned,
-                data.treebank,
-                unit="words",
-                metrics=["features"],
-                control="noise",
-                batch_size=data.run.batch_size,
-                progress=bool(data.run.progress),
-            ).features
-        ),
-        counted(len(data.treebank), "annotated sentence"),
-    )
-
-
-def _links(data: _Data) -> _Study:
-    links = subject_verb_links(data.treebank) if data.treebank else []
-    if not any(sentence.links for sentence in links):
-        return None, "links need subjects and verbs: pass treebank=load_treebank(path) with tags"
-    return (
-        lambda: probe_links(
-            data.model, links, skip_unaligned=True, progress=bool(data.run.progress)
-        ),
-        counted(len(data.treebank), "annotated sentence"),
-    )
-
-
-def _alignment(data: _Data) -> _Study:
-    if not data.alignments:
-        return None, (
-            "word alignment needs a model that translates and gold alignments: pass "
-            "alignments=load_alignments(path, source, target)"
-        )
-    return (
-        lambda: probe_alignment(data.model, data.alignments, progress=bool(data.run.progress)),
-        counted(len(data.alignments), "sentence pair"),
-    )
-
-
-def _trees(data: _Data) -> _Study:
-    probe = data.probe
-    if probe is None:
-        return None, (
-            "trees need a structural probe of the model: pass "
-            "probe=train_structural_probe(model, train, dev)"
-        )
-    if not data.treebank:
-        return None, "trees need annotated sentences: pass treebank=load_treebank(path)"
-    return (
-        lambda: probe.score(data.treebank, skip_unaligned=True, progress=bool(data.run.progress)),
-        counted(len(data.treebank), "annotated sentence"),
-    )
-
-
-def _induction(data: _Data) -> _Study:
-    return (
-        lambda: induction_scores(data.model, progress=data.run.progress),
-        "repeated random tokens",
-    )
-
-
-_STUDIES: dict[str, Callable[[_Data], _Study]] = {
-    "gradients": _of_metric("gradients"),
-    "relations": _relations,
-    "coreference": _coreference,
-    "links": _links,
-    "comparison": _comparison,
-    "features": _features,
-    "norms": _of_metric("norms"),
-    "alignment": _alignment,
-    "trees": _trees,
-    "induction": _induction,
-}
+    return ReportEntry(study, *PAPER_FIGURES[study], result, data, caveat, reason, options or {})
 
 
 def _names(model: AttentionModel, atlas: Atlas | None) -> ReportEntry:

@@ -22,6 +22,7 @@ class PaperFigure(NamedTuple):
 CLARK = "Clark et al. 2019"
 KOVALEVA = "Kovaleva et al. 2019"
 KOBAYASHI = "Kobayashi et al. 2020"
+COENEN = "Coenen et al. 2019"
 HEWITT = "Hewitt and Manning 2019"
 OLSSON = "Olsson et al. 2022"
 
@@ -60,11 +61,26 @@ PAPER_FIGURES = {
         "the best head of BERT-base finds 34.5 % of all governors (best offset 26.3 %); det: 8-11 "
         "with 94.3 %, dobj: 8-10 with 86.8 %",
     ),
+    "gallery": PaperFigure(
+        CLARK,
+        "Figure 5",
+        "six heads of BERT-base, such as 8-10 for objects (86.8 %) and 8-11 for determiners (94.3 "
+        "%)",
+    ),
     "coreference": PaperFigure(
         CLARK,
         "Table 2",
         "head 5-4 of BERT-base finds 65 % of the antecedents, the nearest mention 27 %, the rules "
         "69 %",
+    ),
+    "dependency probes": PaperFigure(
+        CLARK,
+        "Table 3",
+        "attention of BERT-base with words finds 77 % of the governors, attention only 61 %, "
+        "distances and words 58 %, the same model with random weights 30 %, the next word 26 %",
+    ),
+    "pattern examples": PaperFigure(
+        KOVALEVA, "Figure 1", "five maps of BERT-base, one for each pattern, without numbers"
     ),
     "patterns": PaperFigure(
         KOVALEVA,
@@ -89,6 +105,12 @@ PAPER_FIGURES = {
         "special tokens have the largest weights of BERT-base; on most tasks, [CLS] of the last "
         "layer attends most to [SEP]",
     ),
+    "heads off": PaperFigure(
+        KOVALEVA,
+        "Figures 8 and 9",
+        "in a fine-tuned BERT-base, the best head to switch off gains 0.1 to 1.2 points of the "
+        "score of a task; without the first layer, RTE gains 3.2 points",
+    ),
     "norms": PaperFigure(
         KOBAYASHI,
         "Figure 3",
@@ -99,6 +121,11 @@ PAPER_FIGURES = {
         "Section 5",
         "a model for German to English: the best layer has an alignment error rate of 29.8 % by "
         "weights and 25.0 % by norms, from the row that reads the word",
+    ),
+    "edge lengths": PaperFigure(
+        COENEN,
+        "Figure 3",
+        "edges of BERT-base have mean squared lengths of 1.2 (prt, advcl) to 2.5 (mwe, parataxis)",
     ),
     "trees": PaperFigure(
         HEWITT,

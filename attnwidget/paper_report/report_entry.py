@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from attnwidget.capture.result import Result
 
@@ -20,6 +22,7 @@ class ReportEntry:
         data: Texts of the study, with their number.
         caveat: Most important limit of the comparison with the paper.
         reason: Reason why there is no result, with the next step; "" if there is one.
+        chart_options: Options of the result's `chart` on the page, besides the width.
 
     Example:
         >>> from attnwidget import load_model, report
@@ -40,6 +43,7 @@ class ReportEntry:
     data: str = ""
     caveat: str = ""
     reason: str = ""
+    chart_options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def finding(self) -> str:

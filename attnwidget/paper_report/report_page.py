@@ -38,6 +38,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 2px 12px; margi
   font-size: 14px; }
 dd { margin: 0; }
 .missing { color: var(--muted); margin: 0; }
+.missing::first-letter { text-transform: uppercase; }
 """
 
 
@@ -83,7 +84,7 @@ def _figure(entry: ReportEntry) -> str:
     from attnwidget.charts.theme import in_dark
 
     assert entry.result is not None
-    chart: Any = entry.result.chart(width=_WIDTH)
+    chart: Any = entry.result.chart(width=_WIDTH, **entry.chart_options)
     light, dark = _picture(chart), _picture(in_dark(chart))
     return (
         f'<picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'

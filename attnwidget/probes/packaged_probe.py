@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Literal, overload
 from attnwidget.capture.load import load_model
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.model_facts.pickled_model import weights_digest
+from attnwidget.probes.dependency.demo_scores import demo_dependency_scores
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
+from attnwidget.probes.dependency.dependency_scores import DependencyScores
 from attnwidget.probes.features import model_digest
 from attnwidget.probes.probe_file import load_probe
 from attnwidget.probes.structural.structural_result import StructuralProbe
@@ -58,10 +60,17 @@ def demo_probe(
     return replace(probe, model=model, model_digest=model_digest(model))
 
 
+def known_dependency_scores(model: AttentionModel) -> DependencyScores | None:
+    """Return the stored scores of dependency probes if they belong to the model's weights."""
+    return demo_dependency_scores() if _has_bundled_weights(model) else None
+
+
 def known_structural_probe(model: AttentionModel) -> StructuralProbe | None:
     """Return the bundled structural probe if it belongs to the model's weights, otherwise None."""
-    probe = demo_probe("trees")
-    assert probe.model is not None
-    if weights_digest(model.hf_model) != weights_digest(probe.model.hf_model):
+    if not _has_bundled_weights(model):
         return None
-    return replace(probe, model=model, model_digest=model_digest(model))
+    return replace(demo_probe("trees"), model=model, model_digest=model_digest(model))
+
+
+def _has_bundled_weights(model: AttentionModel) -> bool:
+    return weights_digest(model.hf_model) == weights_digest(load_model().hf_model)

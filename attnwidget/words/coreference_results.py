@@ -235,8 +235,7 @@ class CoreferenceAccuracies(HeadResult):
         if (other := self.other_texts) is not None:
             others = [other.rule_accuracy(rule, KINDS) for rule in range(len(BASELINES))]
             others.append(other.accuracy((variant, best.layer, best.head), KINDS))
-            for k, kind in enumerate(KINDS):
-                table[f"{kind} on {other.corpus}"] = [accuracies[k] for accuracies in others]
+            other.add_columns(table, dict(zip(KINDS, np.array(others).T, strict=True)))
         table.attrs["note"] = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
         return table
 
@@ -332,11 +331,19 @@ class CoreferenceAccuracies(HeadResult):
     @property
     def finding(self) -> str:
         """Accuracy of the best head and of the best rule over all mentions."""
-        accuracies = self.table()["all"]
+        table = self.table()
+        accuracies = table["all"]
         rule = str(accuracies.iloc[:-1].idxmax())
-        return (
+        found = (
             f"{self.best_head()} finds an antecedent for {percent(accuracies.iloc[-1])} of the "
-            f"mentions, the rule {rule!r} for {percent(accuracies[rule])}"
+            f"mentions, the best rule ({rule}) for {percent(accuracies[rule])}"
+        )
+        if self.other_texts is None:
+            return found
+        on_others = table[f"all on {self.other_texts.corpus}"]
+        return (
+            f"{found} (on {self.other_texts.corpus}: {percent(on_others.iloc[-1])} and "
+            f"{percent(on_others[rule])})"
         )
 
     def heads(self) -> HeadMetrics:

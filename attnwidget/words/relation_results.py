@@ -37,7 +37,7 @@ TABLE_COUNT = 100
 """Words that a relation of Clark et al.'s Table 1 has at least."""
 CHOSEN_HERE = "heads chosen and scored on the same words"
 CHOSEN_ELSEWHERE = "heads chosen on other sentences"
-_TABLE_COLUMNS = ("Relation", "Head", "Head in the paper", "Accuracy", "Baseline")
+_TABLE_COLUMNS = ("Relation", "Head", "Head from 1", "Accuracy", "Baseline")
 _POOLED = " (all)"
 """Suffix of the name of a relation that is pooled over its subtypes."""
 
@@ -294,11 +294,11 @@ class RelationAccuracies(HeadResult):
             choose: Result for other sentences, on which the heads are chosen, as in `best`.
 
         Returns:
-            Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head in
-            the paper ("8-11", counted from 1), Accuracy (in %), Baseline (in %, with its offset:
-            "51.7 (1)"), and, if there are `other_texts`, On EWT and Baseline on EWT (in %); the
-            most frequent relation first, after all of them. `attrs["note"]` says on which words
-            heads were chosen.
+            Columns Relation, Head ("L7 H10", counted from 0 as everywhere in this package), Head
+            from 1 (the same head counted from 1, as the paper counts: "8-11"), Accuracy (in %),
+            Baseline (in %, with its offset: "51.7 (1)"), and, if there are `other_texts`, On EWT
+            and Baseline on EWT (in %); the most frequent relation first, after all of them.
+            `attrs["note"]` says on which words heads were chosen.
         """
         import pandas as pd
 
@@ -316,10 +316,14 @@ class RelationAccuracies(HeadResult):
         ]
         table = pd.DataFrame(rows, columns=list(_TABLE_COLUMNS))
         if self.other_texts is not None:
-            accuracies = 100 * self.on_other_texts(best)
-            baselines = 100 * self.other_texts.rule_accuracy(0, best["relation"].tolist())
-            table[f"On {self.other_texts.corpus}"] = accuracies.round(1)
-            table[f"Baseline on {self.other_texts.corpus}"] = baselines.round(1)
+            baselines = self.other_texts.rule_accuracy(0, best["relation"].tolist())
+            self.other_texts.add_columns(
+                table,
+                {
+                    "": (100 * self.on_other_texts(best)).round(1),
+                    "Baseline": (100 * baselines).round(1),
+                },
+            )
         table.attrs["note"] = CHOSEN_HERE if choose is None else CHOSEN_ELSEWHERE
         return table
 
@@ -366,11 +370,17 @@ class RelationAccuracies(HeadResult):
         if gains.empty:
             return f"No head is significantly better than the best offset for any of {n_relations}"
         row = gains.iloc[0]
-        return (
+        found = (
             f"For {len(gains)} of {n_relations}, a head is significantly better than the best "
             f"offset; the largest gain is {Head(row['layer'], row['head'], self.stack)} for "
             f"{row['relation']}, {percent(row['accuracy'])} against {percent(row['baseline'])}"
         )
+        accuracy = float(self.on_other_texts(gains[:1])[0])
+        if self.other_texts is None or np.isnan(accuracy):
+            return found
+        [baseline] = self.other_texts.rule_accuracy(0, [row["relation"]])
+        on_others = f"{percent(accuracy)} against {percent(baseline)}"
+        return f"{found} (on {self.other_texts.corpus}: {on_others})"
 
     def heads(self) -> HeadMetrics:
         """Return the accuracy of the better direction, for all words and frequent relations."""

@@ -358,12 +358,19 @@ class LinkWeights(SentencesResult):
 
     @property
     def finding(self) -> str:
-        """The head with the largest excess over moved links, for the most frequent label."""
+        """The head with the largest excess over moved links, for the most frequent label.
+
+        Of labels with equally many sentences, it is the label with the largest excess: in a causal
+        model, only one direction of a pair can be attended to.
+        """
         best = self.best()
         if best.empty:
             return ""
         own = best[best["label"] != ALL]
-        row = (own if len(own) else best).sort_values("n", ascending=False, kind="stable").iloc[0]
+        rows = (own if len(own) else best).sort_values(
+            ["n", "excess", "weight"], ascending=False, kind="stable"
+        )
+        row = rows.iloc[0]
         head = Head(int(row["layer"]), int(row["head"]))
         if not row["n_moved"]:
             return f"{head} has the largest weight along {row['label']}: {row['weight']:.3f}"

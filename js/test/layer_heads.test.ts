@@ -1,9 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { decode } from "../src/head_grid/grid_pixels.js";
 import { drawPicture } from "../src/head_grid/picture.js";
-import type { GridState } from "../src/head_grid/state.js";
+import { sceneOf } from "../src/head_grid/scene.js";
+import type { GridState, Thumbnails } from "../src/head_grid/state.js";
 import grid from "../src/head_grid/widget.js";
 import { askedOf, layerAnswers, strongestHead } from "../src/head_grid/word_answers.js";
-import type { GridLayout } from "../src/shared/cells.js";
+import { type GridLayout, SCROLL_BAR } from "../src/shared/cells.js";
+import { Sheet } from "../src/shared/picture/sheet.js";
 import { THEMES } from "../src/shared/theme.js";
 import type { Side, StackInfo } from "../src/shared/types.js";
 import { gridState } from "./grid_state.js";
@@ -167,6 +170,25 @@ test("rows of a deep grid in a narrow column have their words beside them", () =
   expect(texts.join(" ")).toContain("left of each row: the strongest");
   const narrowest = textsOf(deep, 200);
   expect(narrowest).not.toContain("sat");
+});
+
+test("48 layers lie across in half a page, and have words beside them where it is too narrow", () => {
+  const deep = asked({ layers: 48, heads: 16, rows: ROWS });
+  const explorer = { highest: 404, least: 8, largest: 64 };
+  const at = (width: number) => {
+    const { look } = new Sheet({ ...REQUEST, width, brief: false, caption: false });
+    return sceneOf(deep, decode(deep._thumbnails as Thumbnails), look, explorer);
+  };
+  const across = at(550);
+  expect(across.heads?.side).toBe("column");
+  expect(across.layout.cols).toBe(48);
+  expect(across.width).toBeLessThanOrEqual(550);
+  const upright = at(490);
+  expect(upright.heads?.side).toBe("row");
+  // A row is as high as its text.
+  expect(upright.layout.tall).toBeGreaterThanOrEqual(13);
+  // The scroll bar does not hide the last head.
+  expect(upright.width).toBeLessThanOrEqual(490 - SCROLL_BAR);
 });
 
 test("columns that are too narrow for strips have one color", () => {

@@ -272,3 +272,16 @@ def test_relations_without_examples_are_refused(
         relation_panels(
             first, ["det"], demo_treebank(), scored_on=replace(second, model_name="another")
         )
+
+
+def test_links_of_causal_heads_are_drawn_in_every_example() -> None:
+    """The first words see few words, so that a link needs a larger weight to be drawn."""
+    causal = load_model("attnwidget/induction")
+    sentences = demo_treebank()
+    found = probe_relations(causal, sentences, skip_unaligned=True, progress=False)
+    panels = relation_panels(found, ["det"], sentences, n_texts=8)
+    links = head_gallery(panels).to_frame().query("kind == 'chosen'")
+    for text, words in enumerate(panels[0].words):
+        drawn = links[links["text"] == text]
+        ends = drawn["query" if panels[0].side == "query" else "key"]
+        assert set(words) <= set(ends)

@@ -332,22 +332,23 @@ def test_the_answer_says_how_small_a_change_could_have_been_found() -> None:
     assert binomtest(12, 12).pvalue <= 0.05 / 72 < binomtest(11, 11).pvalue
     assert found.smallest_effect == pytest.approx(12 / 198)
     assert found.finding == (
-        "No head changes the accuracy significantly; changes under 6.1 points cannot be seen with "
-        "198 examples."
+        "No head changes the accuracy significantly; a change under 6.1 points cannot be "
+        "significant with 198 examples."
     )
     assert found.finding in repr(found)
     assert found.finding.split(";")[0] in str(found.chart().to_dict()["title"])
     few = ablation(heads, layers, n=10)
     assert np.isinf(few.smallest_effect)
     assert few.finding == (
-        "No head changes the accuracy significantly; 10 examples are too few to see any change."
+        "No head changes the accuracy significantly; 10 examples are too few for any "
+        "change to be significant."
     )
     broken = heads.copy()
     broken[1, 3] = 0
     assert ablation(broken, layers).finding == "1 of 72 heads changes the accuracy significantly."
     losses = ablation(intact + random.normal(size=(2, 36, 198)), layers, "loss")
-    assert losses.finding.startswith("No head changes the loss significantly; changes under 0.")
-    assert " nats cannot be seen with 198 examples." in losses.finding
+    assert losses.finding.startswith("No head changes the loss significantly; a change under 0.")
+    assert " nats cannot be significant with 198 examples." in losses.finding
     only_layers = ablation(np.full((2, 36, 198), np.nan), heads[:, 0])
     assert only_layers.finding.startswith("No layer changes the accuracy significantly")
     assert only_layers.smallest_effect == only_layers.of_layers.smallest_effect[0]

@@ -54,7 +54,20 @@ def test_broad_heads_are_counted_against_the_largest_weight() -> None:
 
 def test_the_finding_says_if_no_head_is_broad() -> None:
     finding = of_maps(np.array([[UNIFORM, HALF]])).finding
-    assert finding.startswith("No head has more than 3.8 nats of entropy (most: L0 H0, 2.08)")
+    assert finding.startswith(
+        "No head has more than 3.8 nats of entropy (most: L0 H0, 2.08; even attention: 2.08)"
+    )
+
+
+def test_causal_heads_are_compared_with_even_attention_to_visible_tokens() -> None:
+    model = load_model("attnwidget/induction")
+    attention = model.attend("The cat sat on the mat.")
+    found = broad_heads(measure_attention(attention, ["entropy", "confidence"]))
+    n = len(attention.tokens)
+    assert found.uniform == pytest.approx(np.mean([math.log(i) for i in range(1, n + 1)]))
+    assert (found.entropy <= found.uniform + 1e-3).all()
+    # The first token sees only itself.
+    assert "from first token" not in found.finding
 
 
 def test_the_chart_marks_the_corner_and_names_heads() -> None:

@@ -11,15 +11,24 @@ import pytest
 
 from attnwidget import AttentionModel, load_model, measure, report
 from attnwidget.__main__ import main
-from attnwidget.demo import demo_documents, demo_treebank
+from attnwidget.demo import (
+    demo_dependency_scores,
+    demo_documents,
+    demo_probe,
+    demo_treebank,
+)
+from attnwidget.kernels.patterns import PATTERNS
 from attnwidget.results import PaperReport
 from refusals import naming
 
 TEXTS = ["The captain told his men that he would not leave the ship.", "It slept there all day."]
+#: Examples for switching heads off.
+EXAMPLES = [("The captain told his men.", "weblog"), ("Press the red button twice.", "email")]
 PAPERS = [
     "Clark et al. 2019",
     "Kovaleva et al. 2019",
     "Kobayashi et al. 2020",
+    "Coenen et al. 2019",
     "Hewitt and Manning 2019",
     "Olsson et al. 2022",
     "",
@@ -40,6 +49,7 @@ def full(model: AttentionModel) -> PaperReport:
         demo_treebank(),
         demo_documents()[:4],
         tuned=load_model("attnwidget/genre"),
+        examples=EXAMPLES,
         progress=False,
     )
 
@@ -74,14 +84,21 @@ def test_a_causal_model_has_a_report_too() -> None:
     missing = {entry.study: entry.reason for entry in found.entries if entry.result is None}
     assert missing.keys() == {
         "relations",
+        "gallery",
         "coreference",
+        "dependency probes",
         "links",
         "comparison",
         "features",
+        "heads off",
         "alignment",
+        "edge lengths",
         "trees",
         "names",
     }
+    assert "load_treebank" in missing["gallery"] and "examples=" in missing["heads off"]
+    assert "train_dependency_probe" in missing["dependency probes"]
+    assert "train_structural_probe" in missing["edge lengths"]
     assert "load_treebank" in missing["links"] and "tuned=" in missing["features"]
     assert "load_alignments" in missing["alignment"]
     assert "train_structural_probe" in missing["trees"]
@@ -89,6 +106,52 @@ def test_a_causal_model_has_a_report_too() -> None:
     assert "load_coreference" in missing["coreference"]
     assert "tuned=" in missing["comparison"] and "atlas=" in missing["names"]
     assert found["induction"].finding.startswith("L")
+
+
+def test_heads_on_sentences_are_those_with_the_largest_gains(full: PaperReport) -> None:
+    best = full["relations"].best()
+    best = best[best["significant"] & ~best["relation"].str.endswith("(all)")]
+    best = best[best["relation"] != "all"]
+    gains = (best["accuracy"] - best["baseline"]).sort_values(ascending=False)
+    first = best.loc[gains.index[0]]
+    assert tuple(full["gallery"].heads[0][:2]) == (first["layer"], first["head"])
+    assert f"{100 * first['accuracy']:.0f}" in full["gallery"].finding.split(";")[0]
+
+
+def test_patterns_have_one_head_each(full: PaperReport) -> None:
+    examples = full["pattern examples"]
+    shares = full["patterns"].fractions
+    for pattern, head, share in zip(
+        examples.patterns, examples.heads, examples.shares, strict=True
+    ):
+        assert f"{pattern} {head}" in examples.finding
+        assert share == shares[PATTERNS.index(pattern), head.layer, head.head]
+
+
+def test_heads_of_the_tuned_model_are_switched_off(full: PaperReport) -> None:
+    off = full["heads off"]
+    assert off.model_name == load_model("attnwidget/genre").name
+    assert off.score == "accuracy" and len(off.intact) == len(EXAMPLES)
+
+
+def test_dependency_scores_are_those_stored_for_the_bundled_weights(full: PaperReport) -> None:
+    assert full["dependency probes"].finding == demo_dependency_scores().finding
+    other = load_model("attnwidget/genre")
+    found = report(other, TEXTS, treebank=(), documents=(), progress=False)
+    assert {e.study: e.result for e in found.entries}["dependency probes"] is None
+
+
+def test_edges_are_those_of_the_bundled_probe(full: PaperReport) -> None:
+    lengths = demo_probe("trees").edge_lengths(demo_treebank(), progress=False)
+    assert full["edge lengths"].finding == lengths.finding
+
+
+def test_the_lead_says_that_bundled_texts_are_easy(
+    full: PaperReport, model: AttentionModel
+) -> None:
+    assert "easy" not in full.lead
+    found = report(model, TEXTS, documents=(), progress=False)
+    assert "bundled sentences are easy" in found.lead
 
 
 def test_trees_are_scored_with_the_bundled_probe(full: PaperReport) -> None:

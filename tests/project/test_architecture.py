@@ -124,6 +124,7 @@ BELOW = {
         "metrics",
         "words",
         "comparison",
+        "interventions",
         "probes",
         "behaviors",
     },

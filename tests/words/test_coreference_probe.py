@@ -278,4 +278,7 @@ def test_the_table_of_the_paper_has_all_kinds_and_their_counts() -> None:
     shares = second.table(choose=first)
     assert table.loc[f"head {head}", "All"] == f"{100 * shares.loc[f'head {head}', 'all']:.0f}"
     assert table["Proper"].tolist() == ["–", "–", "–", "–", "0"]
+    on_gum = second.table()["all on GUM"]
+    shown = f"(on GUM: {100 * on_gum.iloc[-1]:.0f} % and {100 * on_gum['rule-based']:.0f} %)"
+    assert second.finding.endswith(shown)
     assert table.attrs["note"] == "head chosen on other documents"

@@ -15,6 +15,7 @@ from attnwidget import load_model
 from attnwidget.charts.best_heads import best_heads
 from attnwidget.corpus import resume_file
 from attnwidget.corpus.other_texts import OtherTexts
+from attnwidget.demo import demo_treebank
 from attnwidget.text.treebank import Sentence
 from attnwidget.words.relations import (
     DIRECTIONS,
@@ -65,7 +66,7 @@ def test_the_table() -> None:
     assert printed.columns.tolist() == [
         "Relation",
         "Head",
-        "Head in the paper",
+        "Head from 1",
         "Accuracy",
         "Baseline",
     ]
@@ -119,6 +120,21 @@ def test_the_table_has_the_same_heads_on_other_texts() -> None:
     without = result(correct, [400, 100, 50, 200, 99])
     assert "On EWT" not in without.table(99)
     assert np.isnan(without.on_other_texts(without.best(99))).all()
+
+
+def test_the_finding_has_the_numbers_on_other_texts() -> None:
+    sentences = demo_treebank()
+    found = probe_relations(load_model(), sentences, progress=False)
+    best = found.best()
+    best = best[best["significant"]]
+    gains = best["accuracy"] - best["baseline"]
+    row = best.loc[gains.idxmax()]
+    ewt = found.other_texts
+    assert ewt is not None
+    at = int(row["layer"]), int(row["head"]), DIRECTIONS.index(row["direction"])
+    accuracy = 100 * ewt.accuracy(at, [row["relation"]])[0]
+    baseline = 100 * ewt.rule_accuracy(0, [row["relation"]])[0]
+    assert found.finding.endswith(f"(on EWT: {accuracy:.0f} % against {baseline:.0f} %)")
 
 
 def test_heads_and_offsets_chosen_on_other_words_are_scored_here() -> None:
@@ -285,7 +301,7 @@ def test_the_figure_says_what_it_needs() -> None:
 def test_latex_and_markdown_have_the_table_of_the_paper() -> None:
     found = probe_relations(reader(wordpiece()), SENTENCES, progress=False)
     columns, rule, first, *_ = found.to_markdown().splitlines()
-    assert columns == "| Relation | Head | Head in the paper | Accuracy | Baseline |"
+    assert columns == "| Relation | Head | Head from 1 | Accuracy | Baseline |"
     assert rule.count("---") == 5
     assert first.startswith("| All | ")
-    assert r"Relation & Head & Head in the paper & Accuracy & Baseline \\" in found.to_latex()
+    assert r"Relation & Head & Head from 1 & Accuracy & Baseline \\" in found.to_latex()

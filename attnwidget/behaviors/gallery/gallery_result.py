@@ -157,6 +157,14 @@ class HeadGallery(Result):
     min_weight: float
     scored_on: tuple[str, ...]
 
+    @property
+    def finding(self) -> str:
+        """What each head does, with its accuracy."""
+        heads = zip(self.heads, self.names, self.labels, strict=True)
+        return "; ".join(
+            f"{head} {f'({name}) ' if name else ''}{label}".rstrip() for head, name, label in heads
+        )
+
     def to_frame(self) -> pd.DataFrame:
         """Return one row per drawn link.
 

@@ -146,20 +146,29 @@ class _Examples:
         self, relation: str, head: Head, direction: str, count: int
     ) -> list[tuple[Attention, list[int]]]:
         """Return attentions of at most `count` sentences, with the positions of the dependents."""
-        ranked = sorted(self._right(relation, head, DIRECTIONS.index(direction)))
-        if not ranked:
+        model = self._relations.model
+        assert model is not None
+        texts: list[tuple[Attention, list[int]]] = []
+        for *_, index in sorted(self._right(relation, head, DIRECTIONS.index(direction))):
+            if len(texts) == count:
+                break
+            sentence = self._sentences[index]
+            words = self._words(relation, index)
+            attention = model.attend(list(sentence.words))
+            dependents = _positions(attention, head, words)
+            governors = _positions(attention, head, [sentence.governors[w] - 1 for w in words])
+            if direction != DIRECTIONS[0]:
+                links = list(zip(governors, dependents, strict=True))
+            else:
+                links = list(zip(dependents, governors, strict=True))
+            if _are_drawn(attention, head, links):
+                self._taken.add(index)
+                texts.append((attention, dependents))
+        if not texts:
             raise ValueError(
                 f"there is no sentence of at most {self._max_words} words in which {head} is right "
                 f"for every {relation}: pass more sentences, or a larger max_words"
             )
-        model = self._relations.model
-        assert model is not None
-        texts = []
-        for *_, index in ranked[:count]:
-            self._taken.add(index)
-            sentence = self._sentences[index]
-            attention = model.attend(list(sentence.words))
-            texts.append((attention, _positions(attention, head, self._words(relation, index))))
         return texts
 
     def _words(self, relation: str, index: int) -> list[int]:
@@ -203,3 +212,15 @@ def _positions(attention: Attention, head: Head, words: Sequence[int]) -> list[i
     axis = attention.words.stacks[attention.head(head).stack].query
     of_sentence = [position for position, word in enumerate(axis.words) if word is not None]
     return [of_sentence[word] for word in words]
+
+
+def _are_drawn(attention: Attention, head: Head, links: Sequence[tuple[int, int]]) -> bool:
+    """Return whether `head_gallery` draws all links, given as query and key.
+
+    In a causal model, the first words see few words, so that their even share is large.
+    """
+    weights = attention.words.weights(head.layer, head.head, stack=head.stack)
+    visible = attention.words.visible(head.layer, head.head, stack=head.stack)
+    n_visible = np.full(len(weights), weights.shape[1]) if visible is None else visible.sum(-1)
+    least = np.maximum(TIMES_EVEN / np.maximum(1, n_visible), _LEAST)
+    return all(weights[query, key] >= least[query] for query, key in links)

@@ -1,4 +1,4 @@
-import { type CellLimits, type GridLayout, lineAt, pitches } from "../shared/cells.js";
+import { type CellLimits, type GridLayout, lineAt, pitches, SCROLL_BAR } from "../shared/cells.js";
 import { tokenInQuotes } from "../shared/labels.js";
 import { percentText } from "../shared/percent_text.js";
 import type { GridState } from "./state.js";
@@ -13,7 +13,7 @@ const LEAST_BARE = 14;
 /** Cell width from which the texts under the columns are horizontal. */
 export const LEVEL = 36;
 /** Cell width from which rotated texts under the columns do not touch. */
-const ROTATED = 9;
+const ROTATED = 8;
 /** Column width from which the numbers of a pair are horizontal. */
 export const NUMBER = 18;
 /** Heights of the texts under the columns: two lines, rotated words, and numbers of a pair. */
@@ -26,7 +26,8 @@ export interface LayerHeads {
   isPair: boolean;
 }
 
-type Make = (limits: Partial<CellLimits>) => GridLayout;
+/** Function that returns the layout in the available width without `spare` pixels. */
+type Make = (limits: Partial<CellLimits>, spare?: number) => GridLayout;
 
 /** Return the height of the texts under columns of this width. */
 function footOf(cell: number, isPair: boolean): number {
@@ -40,9 +41,13 @@ export function marginsOf({ key }: WordQuestion) {
   return {
     /** Return the layout of a grid whose rows are layers. */
     beside(plain: GridLayout, make: Make): GridLayout {
-      const wide = make({ margin: BESIDE });
-      // Cells of a deep grid in a narrow column have no words to lose.
+      // Cells of a deep grid in a narrow column have no words to lose, and their rows may be as
+      // high as a line of text.
       const isBare = plain.cell < LEAST_CELL && plain.rows > plain.cols;
+      const limits = { margin: BESIDE, ...(isBare && { least: LEAST_TALL }) };
+      const free = make(limits);
+      // A grid with rows of the smallest height scrolls.
+      const wide = isBare && free.tall <= LEAST_TALL ? make(limits, SCROLL_BAR) : free;
       const least = isBare ? LEAST_BARE : Math.min(LEAST_CELL, plain.cell);
       return wide.cell >= least && wide.tall >= LEAST_TALL ? wide : plain;
     },

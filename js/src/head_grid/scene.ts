@@ -99,19 +99,31 @@ export function sceneOf(
   const shared = stack && stack.n_key_heads < stack.n_heads && upright.sort === "none";
   // Cells with pictures keep their shape.
   const shape = maps?.row && state._media?.pictures.length ? { widest: 1 } : { written: WRITTEN };
-  const layoutOf = ({ rows, cols }: Order, isBanded: boolean, more: Partial<CellLimits> = {}) =>
-    gridLayout(room, rows, cols, isBanded, density, below, { ...limits, ...shape, ...more });
+  const layoutOf = (
+    { rows, cols }: Order,
+    isBanded: boolean,
+    more: Partial<CellLimits>,
+    spare: number,
+  ) =>
+    gridLayout(room - spare, rows, cols, isBanded, density, below, {
+      ...limits,
+      ...shape,
+      ...more,
+    });
   const turned = flipped(upright);
   const asked = askedOf(state);
   const margins = asked && upright.sort !== "all" && !stack?.names ? marginsOf(asked) : undefined;
   const least = Math.min(limits.least ?? TURNED, TURNED);
-  const flat = (more: Partial<CellLimits>) => layoutOf(upright, shared === true, more);
-  const across = (more: Partial<CellLimits>) => layoutOf(turned, false, { least, ...more });
+  const flat = (more: Partial<CellLimits>, spare = 0) =>
+    layoutOf(upright, shared === true, more, spare);
+  const across = (more: Partial<CellLimits>, spare = 0) =>
+    layoutOf(turned, false, { least, ...more }, spare);
   const before = flat({});
   const after = across({});
   // The longer side is horizontal, on pages and in files, unless that makes cells both smaller and
   // too small. Layers without attention stay rows, which have room for their text.
-  const fits = after.tall >= TURNED && canvasSize(after)[0] <= room;
+  const isLarge = after.tall >= Math.min(TURNED, before.tall);
+  const fits = isLarge && canvasSize(after)[0] <= room;
   const turns = rows > cols && !without.length && (fits || after.tall > before.tall);
   const order = turns ? turned : upright;
   const plain = turns ? after : before;

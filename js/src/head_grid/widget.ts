@@ -1,7 +1,7 @@
 import { html, nothing } from "lit-html";
 import { captionText } from "../shared/caption.js";
 import { type CellHeader, cellGestures } from "../shared/cell_input.js";
-import type { Cell, CellLimits } from "../shared/cells.js";
+import { type Cell, type CellLimits, SCROLL_BAR } from "../shared/cells.js";
 import { withControls } from "../shared/figure_controls.js";
 import { labelOfHead } from "../shared/head_names.js";
 import { hideOffer } from "../shared/hide_offer.js";
@@ -32,7 +32,6 @@ import { type GridState, WATCHED } from "./state.js";
 import { stepControls } from "./step_controls.js";
 import { offControls, offText } from "./switch_controls.js";
 
-const SCROLL_BAR = 16;
 function render(context: RenderContext<GridState>): void {
   const { model, signal } = context;
   const mounted = withControls(

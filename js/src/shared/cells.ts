@@ -21,6 +21,8 @@ export interface GridLayout {
 }
 export type Cell = readonly [row: number, col: number];
 
+/** Width of the scroll bar of a box whose grid is larger. */
+export const SCROLL_BAR = 16;
 const LABELS = 48;
 const NUMBERS = 20;
 const BANDS = 6;
