@@ -895,6 +895,17 @@ def _() -> Any:
     }
 
 
+@study("explained attention")
+def _() -> Any:
+    return public.explained_attention(bert(), trees()[:12], **QUIET)
+
+
+@study("rules")
+def _() -> Any:
+    rules = {"L0 H2": "previous token", "L2 H8": "determiner to its noun"}
+    return public.measure_rules(bert(), trees()[:8], rules, **QUIET)
+
+
 @study("looking away")
 def _() -> Any:
     return public.probe_no_op(bert(), trees(), "obj", **QUIET)
