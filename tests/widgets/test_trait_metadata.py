@@ -82,6 +82,7 @@ def test_the_page_sets_options_and_its_own_messages_only() -> None:
         "_accepted",
         "_changes_reported",
         "_jump",
+        "_needs_asked",
         "_painted",
         "_refused",
         "_search",
