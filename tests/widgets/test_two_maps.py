@@ -311,6 +311,16 @@ def test_long_texts_are_named_by_whole_words_with_their_difference(
     assert "A: {} · B: {}".format(*names) in view.caption.notes
 
 
+def test_a_compared_grid_says_that_it_has_no_cells_of_a_locked_word(
+    pair: tuple[Attention, Attention],
+) -> None:
+    first, second = pair
+    note = "complete maps"
+    assert note in HeadGrid(first, versus=second, tokens=[("query", 2)]).caption.text()
+    assert note not in HeadGrid(first, versus=second).caption.text()
+    assert note not in HeadGrid(first, tokens=[("query", 2)]).caption.text()
+
+
 @pytest.mark.slow
 def test_a_page_holds_both(pair: tuple[Attention, Attention], tmp_path) -> None:
     for widget in (HeadView(pair[0], 2, 3, versus=pair[1]), HeadGrid(pair[0], versus=pair[1])):

@@ -329,6 +329,8 @@ function editNotes(scene: Scene): string[] {
   }
   if (state.versus === "other" && maps?.signed)
     notes.push(`A: ${state._compared?.[0]}`, `B: ${state._compared?.[1]}`);
+  if (state.versus === "other" && state.tokens.length && !scene.asked && !scene.look.rows)
+    notes.push("complete maps: a comparison has no cells of the locked word alone");
   if (state.versus === "intact" && maps && !maps.signed && state.comparison_part === "difference")
     notes.push(
       state.disabled.length
