@@ -21,7 +21,7 @@ from attnwidget import (
     measure,
     report,
 )
-from attnwidget.behaviors import find_links, head_examples, measure_behaviors
+from attnwidget.behaviors import find_links, head_examples, measure_behaviors, measure_rules
 from attnwidget.interventions import head_importance, measure_minimal_pairs, patch_heads, patch_path
 from attnwidget.metrics import measure_checkpoints
 from attnwidget.probes import train_dependency_probe, train_pair_probe, train_structural_probe
@@ -77,6 +77,11 @@ STUDIES: dict[str, Callable[[AttentionModel, Any], Any]] = {
         ].score
     ),
     "head_importance": lambda model, texts: head_importance(model, texts, progress=False).values,
+    "measure_rules": lambda model, texts: (
+        measure_rules(model, texts, {"L0 H2": "previous token"}, progress=False)["L0 H2"]
+        .effects[-1]
+        .off.mean
+    ),
     "report": lambda model, texts: report(model, texts, treebank=(), documents=(), progress=False)[
         "entropy"
     ].heads(),

@@ -104,3 +104,9 @@ def test_one_example_without_a_list_is_refused() -> None:
     example = ("The woman washed [MASK] hands.", "her")
     with pytest.raises(TypeError, match=naming("'her'", f"[{example!r}]")):
         ablate(load_model(device="cpu"), example, progress=False)
+
+
+def test_unknown_options_are_all_named(attention: Attention) -> None:
+    given: Any = HeadGrid
+    with pytest.raises(TypeError, match=naming("'layers'", "'L1'", "'mode'", "mode='matrix'")):
+        given(attention, layers=[1], mode="matrix")

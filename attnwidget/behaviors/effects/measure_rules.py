@@ -16,6 +16,7 @@ from attnwidget.behaviors.effects.rule_losses import rule_losses
 from attnwidget.behaviors.link_rule import LinkRule
 from attnwidget.behaviors.registry import known_behaviors
 from attnwidget.behaviors.relations import RelationRule, relation_of_name
+from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.tapping.head import Head, HeadName
 from attnwidget.corpus.argument_checks import refuse_no_model
@@ -37,10 +38,11 @@ if TYPE_CHECKING:
 #: A rule, or the name of a known rule.
 RuleChoice: TypeAlias = LinkRule | str
 
-_TEXTS = "texts are a list of texts, Segment or Sentence, all of one kind"
+_TEXTS = "texts are a list of texts, Segment or Sentence, all of one kind; for one text pass [text]"
 
 
 @in_plain_torch
+@says_cuts
 def measure_rules(
     model: AttentionModel,
     texts: Iterable[Any],

@@ -681,11 +681,9 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
 
     # Links between locked words
 
-    @traitlets.observe("scaled_links")
+    @when_open("scaled_links")
     def _undo_failed_links(self, change: dict[str, Any]) -> None:
         """Answer with the links now, and restore the previous links if the model refuses these."""
-        if not self._is_open:
-            return
         with self._lock:
             try:
                 self._update()
