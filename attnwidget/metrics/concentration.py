@@ -160,7 +160,7 @@ def broad_heads(
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> measured = measure(model, segments, ["entropy", "confidence"], progress=False)
         >>> broad_heads(measured).finding.split(";")[0]
-        'No head has more than 3.8 nats of entropy (most: L3 H11, 2.03)'
+        'No head has more than 3.8 nats of entropy (most: L3 H11, 2.03'
     """
     missing = [name for name in ("entropy", "confidence") if name not in measured]
     if missing:

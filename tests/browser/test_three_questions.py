@@ -116,7 +116,7 @@ def test_which_head_links_two_words_what_happens_without_it_and_the_picture_of_i
         expect(title).to_contain_text("13 of 72 heads send “she” to “nurse”")
         expect(title).to_contain_text("most: L5 H4")
         expect(line).to_contain_text("“she” gives “nurse”")
-        expect(line).to_contain_text("Without this head")
+        expect(line).to_contain_text("Link cut in L1 H3")
         settle(page)
         assert root.evaluate(SCROLLED) == before
         seen.assert_quiet()

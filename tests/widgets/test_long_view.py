@@ -365,10 +365,10 @@ def test_several_heads_have_a_tile_each(read: Whole) -> None:
         read.long[0], 2, 1, arrangement="beside", shown_heads="layer", window=(0, 40, 0, 40)
     )
     tile = on_page(view, "tile")
-    assert [head[1] for head in tile["heads"]] == [0, 1, 2, 3, 4, 5]
+    assert [head[1] for head in tile["heads"]] == [*range(12)]
     (q0, q1), (k0, k1) = tile["queries"], tile["keys"]
     assert (q1 - q0, k1 - k0) == (128, 128)
-    for plane, head in zip(floats(tile["values"]), range(6), strict=True):
+    for plane, head in zip(floats(tile["values"]), range(12), strict=True):
         whole = read.short[0].weights(2, head)
         np.testing.assert_allclose(plane, whole[q0:q1, k0:k1], atol=TOLERANCE)
     view.arrangement = "overlay"

@@ -36,6 +36,15 @@ const OTHERS: Record<string, number> = {
   "≥": 549,
   "±": 549,
 };
+/** Quotation marks in bold type, which are wider. */
+const BOLD_QUOTES: Record<string, number> = {
+  "‘": 278,
+  "’": 278,
+  "‚": 278,
+  "“": 500,
+  "”": 500,
+  "„": 500,
+};
 /** Widths from alef to tav in Liberation Sans. */
 const HEBREW = [
   628, 598, 423, 554, 634, 260, 323, 658, 653, 260, 534, 525, 530, 678, 687, 260, 389, 656, 582,
@@ -49,7 +58,8 @@ const WIDE =
 
 function letter(sign: string, table: number[]): number {
   const code = sign.codePointAt(0) ?? 0;
-  const known = table[code - 32] ?? OTHERS[sign] ?? HEBREW[code - ALEF];
+  const quote = table === BOLD ? BOLD_QUOTES[sign] : undefined;
+  const known = table[code - 32] ?? quote ?? OTHERS[sign] ?? HEBREW[code - ALEF];
   if (known !== undefined) return known;
   if (NO_WIDTH.test(sign)) return 0;
   if (WIDE.test(sign)) return 1000;
