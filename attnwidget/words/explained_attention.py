@@ -29,7 +29,7 @@ from attnwidget.words.word_segments import word_segments
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-#: Number of parts of the sentences, each of which is held out once.
+#: The sentences are split into this many folds, and each fold is held out once.
 FOLDS = 3
 #: Largest number of weights of a fit; more heads are fitted in groups.
 _WEIGHTS = 4_000_000

@@ -260,13 +260,13 @@ function wordBlocks(state: LinkState, link: Link): Pick<AnswerPanel, "blocks" | 
 
 /** Return the panels of a link; the first is about the whole weight. */
 export function panelsOf(state: LinkState, link: Link): AnswerPanel[] {
-  const wavelengths = wavelengthPanel(state, link);
-  return [
+  const panels = [
     whyPanel(state, link),
-    ...(wavelengths ? [wavelengths] : []),
+    wavelengthPanel(state, link),
     sourcesPanel(state, link),
     carriedPanel(state, link),
   ];
+  return panels.filter((panel) => panel !== null);
 }
 
 /** Return the caption. */
