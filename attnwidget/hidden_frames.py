@@ -9,7 +9,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -75,6 +75,8 @@ def hide_frames(error: BaseException) -> None:
 def hides_frames(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Decorate a public function so that `hide_frames` applies to its errors.
 
+    If the arguments do not fit the function, the error names the option that exists.
+
     Args:
         function: Public function.
 
@@ -96,6 +98,20 @@ def hides_frames(function: Callable[Parameters, Returned]) -> Callable[Parameter
             return function(*args, **kwargs)
         except Exception as error:
             hide_frames(error)
-            raise
+            misfit = _misfit(error, function, args, kwargs)
+            if misfit is None:
+                raise
+            raise misfit from None
 
     return wrapper
+
+
+def _misfit(
+    error: Exception, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> TypeError | None:
+    """Return the error for arguments that the function does not take, None for other errors."""
+    if not isinstance(error, TypeError):
+        return None
+    from attnwidget.text.option_names import argument_error
+
+    return argument_error(function, args, kwargs)

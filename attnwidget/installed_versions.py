@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from attnwidget import __version__
+from attnwidget.hidden_frames import hides_frames
 
 # Libraries for computation, libraries for drawing, and widget hosts.
 _PACKAGES = (
@@ -29,6 +30,7 @@ _PACKAGES = (
 )
 
 
+@hides_frames
 def versions() -> dict[str, str]:
     """Return the versions of this package, Python and the libraries that the package uses.
 

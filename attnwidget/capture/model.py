@@ -36,6 +36,7 @@ from attnwidget.capture.tapping.output_check import OutputCheck
 from attnwidget.capture.tapping.stack_names import default_stack
 from attnwidget.capture.tapping.tap import open_edits
 from attnwidget.capture.tapping.text_positions import growing_text
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.chat_text import Chat, as_chat
 from attnwidget.inputs.continued_inputs import continuable, continued
 from attnwidget.inputs.example import ReadExample
@@ -62,7 +63,7 @@ from attnwidget.model_facts.weight_placement import check_has_weights, device_of
 from attnwidget.text.counted import counted
 from attnwidget.text.link_ends import LinkName
 from attnwidget.text.missing_names import MissingNames
-from attnwidget.text.option_names import names_options
+from attnwidget.text.option_names import other_options
 from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
 
@@ -147,6 +148,7 @@ class AttentionModel(MissingNames):
             "model": "hf_model",
             "model_name": "name",
             "run": "attend(text)",
+            "scaled": "disabled(heads) for heads, or scaled_links(links, factor, heads) for links",
             "to": "load_model(hf_model.to(device), tokenizer), or load_model(name, device=device)",
             "tokenize": "attend(text).tokens",
             "without": "disabled(heads)",
@@ -265,7 +267,6 @@ class AttentionModel(MissingNames):
         return device_of(self.hf_model)
 
     @in_plain_torch
-    @names_options()
     def attend(
         self,
         text: Text | Inputs | None = None,
@@ -435,7 +436,7 @@ class AttentionModel(MissingNames):
         return [by_index[index] for index in range(len(encoded))]
 
     @in_plain_torch
-    @names_options(
+    @other_options(
         answers="predict(...).probability('her')",
         candidates="predict(...).probability('her')",
         targets="predict(...).probability('her')",
@@ -717,7 +718,8 @@ class AttentionModel(MissingNames):
         attention.made_by = self._chat_call("replay", arguments, {"long": long})
         return attention
 
-    @names_options(edges="scaled_links(links, 0, heads)", links="scaled_links(links, 0, heads)")
+    @hides_frames
+    @other_options(edges="scaled_links(links, 0, heads)", links="scaled_links(links, 0, heads)")
     @contextmanager
     def disabled(
         self,
@@ -786,7 +788,8 @@ class AttentionModel(MissingNames):
         with block:
             yield self
 
-    @names_options(strength="factor", scale="factor", window="layers=range(3, 12)")
+    @hides_frames
+    @other_options(strength="factor", scale="factor", window="layers=range(3, 12)")
     @contextmanager
     def scaled_links(
         self,
@@ -930,6 +933,7 @@ class AttentionModel(MissingNames):
             )
         return blocks
 
+    @hides_frames
     def close(self) -> None:
         """Restore the mode (train or eval) that the model had before `load_model`.
 
@@ -1008,6 +1012,7 @@ class AttentionModel(MissingNames):
         self.check_open()
         return question_of(self.hf_model, self.inputs, self.tokenizer, inputs, position, tokens)
 
+    @hides_frames
     def check_open(self) -> None:
         """Raise an error if the model was closed.
 

@@ -30,6 +30,7 @@ from attnwidget.capture.tapping.unread_attention import (
     said_unread,
     without_parents,
 )
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.token_axes import plain_axis, position_axis
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
@@ -294,6 +295,7 @@ class WatchedAttention:
 _NO_OUTPUT = "some of its layers show no output projection, which norms need"
 
 
+@hides_frames
 @contextmanager
 def watch_attention(module: nn.Module, *, name: str | None = None) -> Iterator[WatchedAttention]:
     """Watch the attention of any torch module while it runs in the block.

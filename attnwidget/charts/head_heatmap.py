@@ -25,6 +25,7 @@ from attnwidget.charts.theme import (
     publication,
     text_width,
 )
+from attnwidget.hidden_frames import hides_frames
 
 _CELL = 40
 _SMALL_CELL = 20
@@ -40,6 +41,7 @@ _COLUMNS = 3
 _GAP = 12
 
 
+@hides_frames
 def head_heatmap(
     values: ArrayLike,
     *,

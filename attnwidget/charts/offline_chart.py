@@ -14,6 +14,7 @@ from typing import IO, Any, TypeVar, cast
 from PIL import Image
 
 from attnwidget.drawing.conversion import CHART_FORMATS, ChartFormat, chart_scripts, draw_chart
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.given_paths import refuse_no_parent
 from attnwidget.text.xml_text import xml_texts
 
@@ -191,6 +192,7 @@ def _offline_class(kind: type[Any]) -> type[Any]:
     return type(kind.__name__, (_Offline, kind), {"__module__": kind.__module__})
 
 
+@hides_frames
 def offline(chart: C) -> C:
     """Return a chart that can be displayed and saved without a network.
 

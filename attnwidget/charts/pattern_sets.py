@@ -9,6 +9,7 @@ from attnwidget.charts.frame_columns import checked, in_order, inline
 from attnwidget.charts.offline_chart import offline
 from attnwidget.charts.series_style import colors, legend_columns, ordered
 from attnwidget.charts.theme import LIGHT, WIDTH, panel_width, publication, text_width
+from attnwidget.hidden_frames import hides_frames
 
 _STEP = 24
 """Row height in pixels."""
@@ -18,6 +19,7 @@ _BESIDE = 24
 _ROUNDING = 1e-3
 
 
+@hides_frames
 def pattern_sets(frame: pd.DataFrame, *, title: str, width: int = WIDTH) -> alt.HConcatChart:
     """Draw the share of each pattern in each set of texts: Kovaleva et al. 2019, Figure 2.
 

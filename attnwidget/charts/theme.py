@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import altair as alt
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.short_name import short_name
 
 _LONGEST_LINE = 2000
@@ -303,6 +304,7 @@ def ink_scale(largest: float = 1.0) -> alt.Scale:
     return alt.Scale(domain=[0.0, largest or 1.0], range=list(LIGHT.ramp), interpolate="rgb")
 
 
+@hides_frames
 def in_dark(chart: C) -> C:
     """Return a chart of this package in the colors of the dark theme.
 

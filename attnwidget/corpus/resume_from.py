@@ -7,9 +7,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from attnwidget.hidden_frames import hides_frames
+
 _path: ContextVar[str | Path | None] = ContextVar("attnwidget_resume_file", default=None)
 
 
+@hides_frames
 @contextmanager
 def resume_from(path: str | Path | None) -> Iterator[None]:
     """Store the finished work of the study in the block in a file, and continue from it.

@@ -8,10 +8,12 @@ from contextvars import ContextVar
 from typing import Any
 
 from attnwidget.corpus.shards import Executor, Workers, check_executor
+from attnwidget.hidden_frames import hides_frames
 
 _executor: ContextVar[Executor | None] = ContextVar("attnwidget_executor", default=None)
 
 
+@hides_frames
 @contextmanager
 def run_on(executor: Executor) -> Iterator[None]:
     """Let the workers of an executor read the inputs of all studies in the block.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.places import Box
 from attnwidget.text.whole_number import whole_number
 
@@ -65,6 +66,7 @@ class DrawnShapes:
         return f"DrawnShapes({len(self)} {plural} of {SIDE} × {SIDE} pixels: {names})"
 
 
+@hides_frames
 def drawn_shapes(n: int, seed: int = 0) -> DrawnShapes:
     """Draw pictures of one colored shape among dots, with the label and the box of the shape.
 

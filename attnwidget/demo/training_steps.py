@@ -8,10 +8,12 @@ from importlib.resources import as_file, files
 
 from attnwidget.capture.load import load_model
 from attnwidget.capture.model import AttentionModel
+from attnwidget.hidden_frames import hides_frames
 
 MODEL = "attnwidget/induction"
 
 
+@hides_frames
 def induction_checkpoints() -> list[tuple[int, Callable[[], AttentionModel]]]:
     """Return the training steps of `load_model("attnwidget/induction")` with their weights.
 

@@ -8,8 +8,10 @@ from typing import Any
 
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.drawing.picture import Picture, check_drawn
+from attnwidget.hidden_frames import hides_frames
 
 
+@hides_frames
 def join_figures(
     figures: Iterable[Any],
     *,

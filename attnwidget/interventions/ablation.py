@@ -30,7 +30,7 @@ from attnwidget.interventions.scores import (
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
 from attnwidget.interventions.units import scores_by_place, studied_stack, units_of
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.text.option_names import names_options
+from attnwidget.text.option_names import other_options
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @in_plain_torch
-@names_options(metric="scoring", score="scoring")
+@other_options(metric="scoring", score="scoring")
 def ablate(
     model: AttentionModel,
     examples: Iterable[Any],

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from attnwidget.hidden_frames import hide_frames
+from attnwidget.hidden_frames import hides_frames
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -63,8 +63,9 @@ def plain_torch() -> Iterator[None]:
 def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Decorate a function so that it runs in a `plain_torch` block.
 
-    Every public function that reads a model or an attention has this decorator. IPython hides the
-    frames of the package in errors of the function (`hide_frames`).
+    Every public function that reads a model or an attention has this decorator. It includes
+    `hides_frames`: IPython hides the frames of the package in errors, and the error for an unknown
+    option names the option that exists.
 
     Args:
         function: Public function.
@@ -83,13 +84,10 @@ def in_plain_torch(function: Callable[Parameters, Returned]) -> Callable[Paramet
         torch.float32
     """
 
+    @hides_frames
     @wraps(function)
     def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
-        try:
-            with plain_torch():
-                return function(*args, **kwargs)
-        except Exception as error:
-            hide_frames(error)
-            raise
+        with plain_torch():
+            return function(*args, **kwargs)
 
     return wrapper

@@ -17,6 +17,7 @@ from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import LayerCurves, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES, TokenClass, described
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.metrics.class_mass import ClassMass, ClassTable, even_mass
 from attnwidget.text.percent import percent
 
@@ -114,6 +115,7 @@ class ClassesResult(SegmentMeansResult):
         return LayerCurves("Attention to [SEP]").draw(self, heads, width=width)
 
 
+@hides_frames
 def Classes(  # noqa: N802, as the other metrics
     classes: Mapping[str, TokenClass] | None = None,
     *,

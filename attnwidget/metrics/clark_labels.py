@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from attnwidget.hidden_frames import hides_frames
+
 if TYPE_CHECKING:
     from attnwidget.corpus.results import Measurements
 
 OTHER = "other"
 
 
+@hides_frames
 def clark_labels(
     measured: Measurements | Mapping[str, NDArray[np.float64]], *, broad_entropy: float = 3.8
 ) -> NDArray[np.str_]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget.corpus.results import extreme_head, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.counted import counted
 from attnwidget.text.percent import percent
 
@@ -129,6 +130,7 @@ class BroadHeads(SegmentMeansResult):
         )
 
 
+@hides_frames
 def broad_heads(
     measured: Measurements | Mapping[str, Any],
     *,

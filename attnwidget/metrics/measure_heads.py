@@ -22,17 +22,28 @@ from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.segmenting import study_segments
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.near_names import among
-from attnwidget.text.option_names import names_options
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.model import AttentionModel
 
+# Metrics whose numbers readers ask for by another word.
+_METRIC_OF = {
+    "block": "patterns",
+    "cls": "classes",
+    "diagonal": "position",
+    "next": "position",
+    "previous": "position",
+    "punctuation": "classes",
+    "sep": "classes",
+    "sink": "sinks",
+    "vertical": "patterns",
+}
+
 
 @in_plain_torch
 @says_cuts
-@names_options()
 def measure(
     model: AttentionModel,
     segments: Iterable[Any],
@@ -187,11 +198,20 @@ def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulat
         elif metric in (by_name := metrics_by_name()):
             accumulators.append(by_name[metric]())
         else:
-            raise ValueError(f"there is no metric {metric!r}: {among(metric, by_name)}")
+            raise ValueError(f"there is no metric {metric!r}: {_advice_on(metric, by_name)}")
     names = [accumulator.name for accumulator in accumulators]
     if not accumulators or len(set(names)) < len(names):
         raise ValueError(f"metrics must be one or more, each requested once, got {names}")
     return accumulators
+
+
+def _advice_on(name: object, names: Iterable[str]) -> str:
+    """Return the advice of an error about an unknown metric."""
+    words = str(name).lower().replace("_", " ").strip("[] ")
+    for part, metric in _METRIC_OF.items():
+        if part in words.split():
+            return f"{metric!r} has this number next to others"
+    return among(name, names)
 
 
 @cache

@@ -16,6 +16,7 @@ from attnwidget.capture.model_reading import refuse_no_attention
 from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.results import HeadMetrics, HeadResult, LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.class_mass import (
     LEAST_SINK,
@@ -133,6 +134,7 @@ class ModalitiesResult(SegmentMeansResult):
         return share
 
 
+@hides_frames
 def Modalities() -> SegmentMeans[ModalitiesResult]:  # noqa: N802, as the other metrics
     """Metric: shares of attention to pictures, sounds, the prompt, the answer and other tokens.
 

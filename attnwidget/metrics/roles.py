@@ -17,6 +17,7 @@ from attnwidget.corpus.accumulator import Batch, LayerBatch
 from attnwidget.corpus.argument_checks import one_of
 from attnwidget.corpus.results import LayerCurves, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.metrics.class_mass import (
     ClassMass,
     ClassTable,
@@ -206,6 +207,7 @@ class RolesResult(SegmentMeansResult):
         return f"to {name}"
 
 
+@hides_frames
 def Roles(  # noqa: N802, as the other metrics
     queries: str | None = None, *, max_turns: int = 40
 ) -> SegmentMeans[RolesResult]:

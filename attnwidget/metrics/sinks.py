@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.corpus.accumulator import LayerBatch
 from attnwidget.corpus.results import HeadMetrics, LayerCurves
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.kernels.causal import is_causal
 from attnwidget.metrics.class_mass import ClassMass, ClassTable
 from attnwidget.text.whole_number import whole_number
@@ -58,6 +59,7 @@ class SinksResult(SegmentMeansResult):
         return masses
 
 
+@hides_frames
 def Sinks(n_tokens: int = 4) -> SegmentMeans[SinksResult]:  # noqa: N802, as the other metrics
     """Metric: attention to the first tokens, the attention sinks of language models.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, overload
 
 from attnwidget.capture.load import load_model
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.probes.dependency.demo_scores import demo_dependency_scores
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
@@ -26,6 +27,7 @@ _FILES = {"attention": "probe.npz", "trees": "trees.npz"}
 def demo_probe(kind: Literal["attention"] = "attention") -> DependencyProbe: ...
 @overload
 def demo_probe(kind: Literal["trees"]) -> StructuralProbe: ...
+@hides_frames
 def demo_probe(
     kind: Literal["attention", "trees"] = "attention",
 ) -> DependencyProbe | StructuralProbe:

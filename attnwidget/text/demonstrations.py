@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.mentions import Document
 from attnwidget.text.minimal_pairs import MinimalPair, load_minimal_pairs
 from attnwidget.text.near_names import among
@@ -33,6 +34,7 @@ class DemoText:
     look: str
 
 
+@hides_frames
 def demo_texts() -> dict[str, DemoText]:
     """Return the demonstration texts by name.
 
@@ -50,6 +52,7 @@ def demo_texts() -> dict[str, DemoText]:
     }
 
 
+@hides_frames
 def demo_prose() -> Path:
     """Return the path of a text for head studies: twelve passages from English novels.
 
@@ -64,6 +67,7 @@ def demo_prose() -> Path:
     return Path(str(files("attnwidget").joinpath("demo/prose.txt")))
 
 
+@hides_frames
 def demo_treebank() -> list[Sentence]:
     """Return a treebank for probes: 115 English sentences from seventeen kinds of text.
 
@@ -89,6 +93,7 @@ def _treebank() -> tuple[Sentence, ...]:
     return tuple(load_treebank(Path(str(files("attnwidget").joinpath("demo/treebank.conllu")))))
 
 
+@hides_frames
 def demo_documents() -> list[Document]:
     """Return 60 short passages whose pronouns all refer to people: 1,315 words, 207 pronouns.
 
@@ -109,6 +114,7 @@ def demo_documents() -> list[Document]:
     return [bracketed_passage(line, f"passage-{n:02}") for n, line in enumerate(lines, 1)]
 
 
+@hides_frames
 def demo_minimal_pairs(paradigm: str | None = None) -> list[MinimalPair]:
     """Return 300 minimal pairs from BLiMP (Warstadt et al. 2020), 60 for each of five paradigms.
 
@@ -135,6 +141,7 @@ def demo_minimal_pairs(paradigm: str | None = None) -> list[MinimalPair]:
     return [pair for pair in pairs if paradigm in (None, pair.phenomenon)]
 
 
+@hides_frames
 def demo_genres() -> list[tuple[str, str]]:
     """Return 80 short texts with their genre, 16 for each of five genres.
 

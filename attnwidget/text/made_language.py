@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.aligned_pairs import AlignedPair, WordLink
 from attnwidget.text.whole_number import whole_number
 
@@ -60,6 +61,7 @@ def _made_words() -> dict[str, str]:
 COUNTERPARTS = _made_words()
 
 
+@hides_frames
 def demo_alignments(n: int = 100, *, seed: int = 0) -> list[AlignedPair]:
     """Return sentence pairs of English and a made language, with their word alignment.
 

@@ -7,10 +7,12 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.loaded import Loaded, loaded
 from attnwidget.text.treebank import Sentence
 
 
+@hides_frames
 def sentences_from_spacy(docs: Iterable[Any], *, skip_invalid: bool = False) -> Loaded[Sentence]:
     """Return the sentences of parsed spaCy `Doc`s, with spaCy's words, relations and tags.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from attnwidget.corpus.argument_checks import DOCUMENTS, SENTENCES, all_of
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.antecedents import clusters_of_spans
 from attnwidget.text.loaded import Loaded, left_out_of
 from attnwidget.text.mentions import Document
@@ -12,6 +13,7 @@ from attnwidget.text.treebank import Sentence
 from attnwidget.text.word_links import Link, LinkedSentence
 
 
+@hides_frames
 def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
     """Return links "SUBJ to VERB" and "VERB to SUBJ" (Kovaleva et al. 2019, section 4.5).
 
@@ -42,6 +44,7 @@ def subject_verb_links(sentences: Iterable[Sentence]) -> list[LinkedSentence]:
     return Loaded(pairs, left_out_of(sentences))
 
 
+@hides_frames
 def noun_pronoun_links(documents: Iterable[Document]) -> list[LinkedSentence]:
     """Return links "PRON to NOUN" and "NOUN to PRON" within the sentences of documents.
 

@@ -6,12 +6,15 @@ import re
 import runpy
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from PIL import Image
 
 from attnwidget import HeadView, load_model, measure
+from attnwidget.demo import drawn_shapes
+from fixtures.chat_models import chat_model
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -65,6 +68,31 @@ def calls_in_the_table() -> list[str]:
 SLOW = ("ablate", "atlas", "probe_relations")
 
 
+@pytest.fixture(scope="module")
+def names() -> dict[str, Any]:
+    """What the calls of the table speak of."""
+    names: dict[str, Any] = {}
+    exec("from attnwidget import *", names)
+    exec("from attnwidget.words import probe_relations", names)
+    exec("from attnwidget.demo import demo_atlas", names)
+    exec("from attnwidget.interventions import needed_links", names)
+    exec("from attnwidget.mechanisms import link_factors", names)
+    model = load_model(device="cpu")
+    attention = model.attend("The captain told his men that he would not leave the ship.")
+    return names | {
+        "model": model,
+        "attention": attention,
+        "other_model": load_model("attnwidget/genre", device="cpu"),
+        "view": HeadView(attention, "L1 H3"),
+        "answers": model.predict("The woman washed [MASK] hands."),
+        "metrics": measure(model, ["The cat sat."], ["entropy"], progress=False),
+        "texts": ["The cat sat.", "It slept."],
+        "vision_model": load_model("attnwidget/shapes", device="cpu"),
+        "picture": drawn_shapes(1).images[0],
+        "chat_model": chat_model("chatml"),
+    }
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -73,26 +101,13 @@ SLOW = ("ablate", "atlas", "probe_relations")
         if "(" in call or "[" in call
     ],
 )
-def test_calls_of_its_table_run(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_of_its_table_run(
+    call: str, names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     treebank = files("attnwidget").joinpath("demo/treebank.conllu").read_text("utf-8")
     Path("en_ewt-ud-dev.conllu").write_text(treebank, "utf-8")
-    names: dict[str, object] = {}
-    exec("from attnwidget import *", names)
-    exec("from attnwidget.words import probe_relations", names)
-    exec("from attnwidget.interventions import needed_links", names)
-    model = load_model(device="cpu")
-    attention = model.attend("The captain told his men that he would not leave the ship.")
-    names |= {
-        "model": model,
-        "attention": attention,
-        "other_model": load_model("attnwidget/genre", device="cpu"),
-        "view": HeadView(attention, "L1 H3"),
-        "answers": model.predict("The woman washed [MASK] hands."),
-        "metrics": measure(model, ["The cat sat."], ["entropy"], progress=False),
-        "texts": ["The cat sat.", "It slept."],
-    }
-    answer = eval(call, names)
+    answer = eval(call, dict(names))
     assert answer is not None
     if isinstance(answer, pd.DataFrame):
         assert len(answer)

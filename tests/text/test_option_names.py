@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import traitlets
 
+import attnwidget
 from attnwidget import Attention, AttentionModel, HeadGrid, HeadView, ablate, load_model, measure
+from attnwidget.capture.maps.word_attention import WordAttention
 from refusals import naming
 
 TEXT = "The captain told his men that he would not leave the ship."
@@ -110,3 +115,39 @@ def test_unknown_options_are_all_named(attention: Attention) -> None:
     given: Any = HeadGrid
     with pytest.raises(TypeError, match=naming("'layers'", "'L1'", "'mode'", "mode='matrix'")):
         given(attention, layers=[1], mode="matrix")
+
+
+def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Name and function of all public functions, and of the methods of what they read."""
+    packages = [m.name for m in pkgutil.iter_modules(attnwidget.__path__, "attnwidget.") if m.ispkg]
+    for package in ["attnwidget", *packages]:
+        module = importlib.import_module(package)
+        for name in getattr(module, "__all__", ()):
+            if inspect.isfunction(function := getattr(module, name)):
+                yield f"{package}.{name}", function
+    for owner in (Attention, WordAttention, AttentionModel):
+        for name, method in inspect.getmembers(owner, inspect.isfunction):
+            if not name.startswith("_"):
+                yield f"{owner.__name__}.{name}", method
+    for name in ("code", "figure", "has", "open", "save", "static"):
+        yield f"HeadView.{name}", getattr(HeadView, name)
+
+
+PUBLIC_CALLS = dict(public_calls())
+
+
+@pytest.mark.parametrize("name", PUBLIC_CALLS)
+def test_every_public_call_names_its_options(name: str) -> None:
+    call = PUBLIC_CALLS[name]
+    with pytest.raises(TypeError, match=naming("no option", "'no_such_option'")):
+        call(no_such_option=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"), [("sep", "classes"), ("previous_token", "position"), ("[CLS]", "classes")]
+)
+def test_the_word_of_a_number_names_its_metric(
+    name: str, metric: str, model: AttentionModel
+) -> None:
+    with pytest.raises(ValueError, match=naming(repr(name), repr(metric))):
+        measure(model, ["The cat sat."], [name], progress=False)

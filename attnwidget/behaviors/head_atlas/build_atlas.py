@@ -31,7 +31,6 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.measure_heads import measure
 from attnwidget.model_facts.pickled_model import weights_digest
 from attnwidget.text.mentions import Document
-from attnwidget.text.option_names import names_options
 from attnwidget.text.treebank import Sentence
 from attnwidget.text.whole_number import whole_number
 
@@ -50,7 +49,6 @@ Examples = dict[Head, dict[str, tuple[ExampleLink, ...]]]
 
 @in_plain_torch
 @says_cuts
-@names_options()
 def atlas(
     model: AttentionModel,
     segments: Iterable[Any] | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attnwidget.behaviors.head_atlas.atlas_file import load_atlas
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.corpus.argument_checks import one_of
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.model_facts.pickled_model import weights_digest
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _FILES = {"embedded": "atlas.json", "attnwidget/genre": "atlas_genre.json"}
 
 
+@hides_frames
 def demo_atlas(model: str = "embedded") -> Atlas:
     """Load the atlas of a bundled model.
 

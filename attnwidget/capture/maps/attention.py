@@ -49,6 +49,7 @@ from attnwidget.capture.tapping.head import (
 )
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.link_edit import LinkEdit
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.inputs.token_axes import plain_axis
 from attnwidget.kernels.array_library import as_numpy, as_torch
 from attnwidget.kernels.arrays import Float32Array
@@ -56,7 +57,6 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.link_ends import LinkName
 from attnwidget.text.missing_names import MissingNames
-from attnwidget.text.option_names import names_options
 from attnwidget.text.place_of_token import TokenName
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
@@ -151,22 +151,29 @@ class Attention(MissingNames):
             "attended_by": "rows(layer, head, query)",
             "attentions": "weights(), or weights(layer, head)",
             "entropy": "measure_attention(attention, ['entropy'])",
+            "explain": "link_factors(attention, head, query, key) of attnwidget.mechanisms",
+            "explain_link": "explain_link(attention, head, query, key) of attnwidget.mechanisms",
+            "factors": "link_factors(attention, head, query, key) of attnwidget.mechanisms",
             "heads": "n_heads, or to_frame() for all weights",
             "heatmap": "HeadView(attention, 'L1 H3', mode='matrix')",
             "layer": "weights(layer)",
             "layers": "n_layers, or weights(layer)",
             "links": "top_links(layer, head)",
+            "load": "pickle.load(file)",
+            "measure": "measure_attention(attention, ['entropy'])",
             "most_attended": "top_links(layer, head, query='he')",
             "numpy": "weights(layer, head), which is an array",
             "plot": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
             "rollout": "attention_rollout(attention) of attnwidget.metrics",
             "save": "save_page(attention, 'page.html'), or pickle.dump(attention, file)",
+            "reasons": "link_factors(attention, head, query, key) of attnwidget.mechanisms",
             "shape": "n_layers, n_heads and len(attention.tokens), or weights(layer).shape",
             "show": "HeadView(attention, 'L1 H3') or HeadGrid(attention)",
             "strongest": "top_links(layer, head), or top_links(query='he', key='captain')",
             "top_heads": "top_links(query='he', key='captain')",
             "to_numpy": "weights(layer, head), which is an array",
             "to_tensor": "torch.from_numpy(attention.weights(layer, head))",
+            "why": "link_factors(attention, head, query, key) of attnwidget.mechanisms",
             "without": "disabled(heads)",
             "without_heads": "disabled(heads)",
         }
@@ -347,6 +354,7 @@ class Attention(MissingNames):
         """The quantities that have maps: "weights", and "norms" and "gradients" if known."""
         return self.head_maps.quantities
 
+    @hides_frames
     def head(self, value: HeadName) -> Head:
         """Return the head with a name: (2, 8), "L2 H8", or with the stack (2, 8, "encoder").
 
@@ -366,6 +374,7 @@ class Attention(MissingNames):
         """
         return self.head_maps.head(value)
 
+    @hides_frames
     def has(self, value: HeadName) -> bool:
         """Return whether a head exists.
 
@@ -384,7 +393,7 @@ class Attention(MissingNames):
             return False
         return True
 
-    @names_options()
+    @hides_frames
     def weights(
         self,
         layer: int | HeadName | None = None,
@@ -414,6 +423,7 @@ class Attention(MissingNames):
         """
         return self.head_maps.maps("weights", layer, head, stack)
 
+    @hides_frames
     def norms(
         self,
         layer: int | HeadName | None = None,
@@ -446,6 +456,7 @@ class Attention(MissingNames):
         """
         return self.head_maps.maps("norms", layer, head, stack)
 
+    @hides_frames
     def gradients(
         self,
         layer: int | HeadName | None = None,
@@ -504,6 +515,7 @@ class Attention(MissingNames):
         parts = self.score_parts(head_name)
         return head_scores(head_name, self.stacks[head_name.stack], parts, self.model_name)
 
+    @hides_frames
     def score_parts(
         self, head: Head, queries: Sequence[int] | None = None, keys: Sequence[int] | None = None
     ) -> ScoreParts:
@@ -535,6 +547,7 @@ class Attention(MissingNames):
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             return products.score_parts(head.head, queries, keys)
 
+    @hides_frames
     def value_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """Return ||f(x)|| of every head and key of a layer, [H, K]: `norms` without the weight.
 
@@ -557,6 +570,7 @@ class Attention(MissingNames):
         with self.head_maps.lock.in_turn(), self.head_maps.without_gradients():
             return as_numpy(maps.norm_maps.key_norms())
 
+    @hides_frames
     def summed_norms(self, layer: int, *, stack: str | None = None) -> Float32Array:
         """Return ||sum over the heads of a f(x)|| of a layer, [Q, K]; heads may add up or cancel.
 
@@ -726,7 +740,7 @@ class Attention(MissingNames):
         stack: str | None = None,
     ) -> Float32Array: ...
 
-    @names_options()
+    @hides_frames
     @takes_head
     def rows(
         self,
@@ -774,6 +788,7 @@ class Attention(MissingNames):
 
         return named_rows(maps, self.stacks, rows_of_head, layer, head, query, key, stack)
 
+    @hides_frames
     def row_blocks(self, layer: int, *, stack: str | None = None) -> Iterator[tuple[int, Tensor]]:
         """Yield all weights of a layer, some rows at a time: (first row, weights [H, r, K]).
 
@@ -823,6 +838,7 @@ class Attention(MissingNames):
         stack: str | None = None,
     ) -> Float32Array: ...
 
+    @hides_frames
     @takes_head
     def tile(
         self,
@@ -898,7 +914,7 @@ class Attention(MissingNames):
         hidden: str | Collection[str] = (),
     ) -> pd.DataFrame: ...
 
-    @names_options()
+    @hides_frames
     @takes_head
     def top_links(
         self,
@@ -978,6 +994,7 @@ class Attention(MissingNames):
         frame.attrs["model"] = self.model_name
         return frame
 
+    @hides_frames
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
@@ -1002,6 +1019,7 @@ class Attention(MissingNames):
         self.head_maps.refuse_whole(name, 1)
         return self.head_maps.visible(name, layer, head)
 
+    @hides_frames
     def row_sums(self, *, stack: str | None = None) -> Float32Array:
         """Return sums of the weights over the keys, [L, H, Q]: 1 except with attention sinks.
 
@@ -1025,7 +1043,7 @@ class Attention(MissingNames):
         """The same maps between words: `attention.words.weights(2, 8)`."""
         return WordAttention(self.head_maps)
 
-    @names_options()
+    @hides_frames
     def mean(
         self,
         *,
@@ -1074,7 +1092,7 @@ class Attention(MissingNames):
         """
         return self._combine("mean", heads, layers, each, stack)
 
-    @names_options()
+    @hides_frames
     def max(
         self,
         *,
@@ -1161,6 +1179,7 @@ class Attention(MissingNames):
             )
         return attention
 
+    @hides_frames
     def map(
         self,
         quantity: str,
@@ -1190,6 +1209,7 @@ class Attention(MissingNames):
         head_name = self.head_maps.head_in(stack, layer, head)
         return self.head_maps.maps(quantity, head_name.layer, head_name.head, head_name.stack)
 
+    @hides_frames
     def token_values(
         self,
         side: str,
@@ -1230,6 +1250,7 @@ class Attention(MissingNames):
         checked = checked_place(axes, side, position)
         return self.head_maps.of_tokens(side, [checked], quantity, layer, axes.name)
 
+    @hides_frames
     def stack_maps(self, stack: str) -> StackMaps:
         """Return the layers of a stack with tokens on both axes.
 
@@ -1310,7 +1331,7 @@ class Attention(MissingNames):
             layer_done()
         return axes.layers.spread(distances)
 
-    @names_options()
+    @hides_frames
     def to_frame(
         self,
         layer: int | HeadName | None = None,
@@ -1371,6 +1392,7 @@ class Attention(MissingNames):
         )
 
     @classmethod
+    @hides_frames
     def from_weights(
         cls,
         weights: object,
@@ -1447,6 +1469,7 @@ class Attention(MissingNames):
         return attention
 
     @classmethod
+    @hides_frames
     def from_queries_keys(
         cls,
         queries: object,

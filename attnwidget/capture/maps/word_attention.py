@@ -17,11 +17,11 @@ from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
 from attnwidget.capture.maps.top_links import Part, Sentences, largest_links, top_links
 from attnwidget.capture.maps.weights_frame import frame_of_maps
 from attnwidget.capture.tapping.head import Head, HeadName, names_head, takes_head
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
 from attnwidget.text.missing_names import MissingNames
-from attnwidget.text.option_names import names_options
 from attnwidget.text.place_of_token import TokenName
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class WordAttention(MissingNames):
         """Kind of each of `tokens`: "cls", "sep", "first", "other" or ""."""
         return list(next(iter(self.stacks.values())).query.special)
 
+    @hides_frames
     def weights(
         self,
         layer: int | HeadName | None = None,
@@ -97,6 +98,7 @@ class WordAttention(MissingNames):
         """
         return self._of("weights", layer, head, stack)
 
+    @hides_frames
     def norms(
         self,
         layer: int | HeadName | None = None,
@@ -122,6 +124,7 @@ class WordAttention(MissingNames):
         """
         return self._of("norms", layer, head, stack)
 
+    @hides_frames
     def gradients(
         self,
         layer: int | HeadName | None = None,
@@ -148,6 +151,7 @@ class WordAttention(MissingNames):
         """
         return self._of("gradients", layer, head, stack)
 
+    @hides_frames
     def map(
         self,
         quantity: str,
@@ -208,7 +212,7 @@ class WordAttention(MissingNames):
         stack: str | None = None,
     ) -> Float32Array: ...
 
-    @names_options()
+    @hides_frames
     @takes_head
     def rows(
         self,
@@ -246,7 +250,7 @@ class WordAttention(MissingNames):
 
         return named_rows(self.head_maps, self.stacks, rows_of_head, layer, head, query, key, stack)
 
-    @names_options()
+    @hides_frames
     @takes_head
     def top_links(
         self,
@@ -310,6 +314,7 @@ class WordAttention(MissingNames):
             hidden=hidden,
         )
 
+    @hides_frames
     def to_frame(
         self,
         layer: int | HeadName | None = None,
@@ -336,6 +341,7 @@ class WordAttention(MissingNames):
         maps = self._of("weights", layer, head, stack)
         return frame_of_maps(self.head_maps, self.stacks, maps, layer, head, stack)
 
+    @hides_frames
     def visible(
         self, layer: int | HeadName, head: int | None = None, *, stack: str | None = None
     ) -> NDArray[np.bool_] | None:
@@ -364,6 +370,7 @@ class WordAttention(MissingNames):
         share: Float32Array = word_weights(visible_tokens.astype(np.float32), *self._words[name])
         return share > 0
 
+    @hides_frames
     def token_values(
         self,
         side: str,
@@ -406,6 +413,7 @@ class WordAttention(MissingNames):
         words = (this_word, key_words) if side == "query" else (query_words, this_word)
         return self.head_maps.of_tokens(side, group, quantity, layer, name, words)
 
+    @hides_frames
     def stack_maps(self, stack: str) -> StackMaps:
         """Return the layers of a stack with words on both axes.
 

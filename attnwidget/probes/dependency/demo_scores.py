@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from importlib.resources import files
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.probes.dependency.dependency_scores import DependencyScores, scores_from_json
 
 _FILE = "demo/dependency_scores.json"
 
 
+@hides_frames
 def demo_dependency_scores() -> DependencyScores:
     """Return the scores of the bundled model's dependency probes on UD English EWT.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from attnwidget.capture.result import Result
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.parse_scores import ParseScores
 from attnwidget.text.counted import counted
@@ -116,6 +117,7 @@ class DependencyScores(Result):
         return f"DependencyScores({self.model_name}: {scores})"
 
 
+@hides_frames
 def compare_dependency_probes(
     probes: Iterable[DependencyProbe], *, data: str = ""
 ) -> DependencyScores:

@@ -73,6 +73,7 @@ class Exporting(MissingNames):
             'static(), code() or save("page.html")'
         )
 
+    @hides_frames
     def figure(
         self, *, width: float | None = None, theme: ThemeName = "light", title: bool = True
     ) -> Picture:
@@ -196,6 +197,7 @@ class Exporting(MissingNames):
     def _before_saving(self, page: bool) -> None:
         """Wait for computations whose results belong into the file, a page or a picture."""
 
+    @hides_frames
     def static(self) -> StaticFigure:
         """Return the current state as a picture and a table, which remain after the widget closes.
 

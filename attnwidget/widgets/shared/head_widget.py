@@ -230,6 +230,7 @@ class HeadWidget(Exporting, ComputedTraits):
         declared = [name for base in reversed(cls.__mro__) for name in vars(base) if name in shared]
         return tuple(dict.fromkeys(declared))
 
+    @hides_frames
     def open(self) -> None:
         """Open the figure with a message that has all data of the page's first drawing."""
         if options.static_fallback:
@@ -302,6 +303,7 @@ class HeadWidget(Exporting, ComputedTraits):
         shapes = self.shapes()
         return named_head(value, shapes, {stack: self._layers(stack) for stack in shapes})
 
+    @hides_frames
     def has(self, value: HeadName) -> bool:
         """Return True if the figure has a head with this name."""
         try:
@@ -381,6 +383,7 @@ class HeadWidget(Exporting, ComputedTraits):
             seconds=seconds,
         )
 
+    @hides_frames
     def code(self) -> str:
         """Return Python code that creates this figure again.
 

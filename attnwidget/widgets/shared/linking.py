@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.thread_flag import ThreadFlag
 from attnwidget.widgets.shared.head_widget import HeadWidget
 
@@ -194,6 +195,7 @@ def _name_circles(widgets: Sequence[HeadWidget]) -> None:
             member._circle = name
 
 
+@hides_frames
 def link_figures(*widgets: HeadWidget, traits: Sequence[str] | None = None) -> FigureLink:
     """Link widgets, so that they share selection, layer, locked and hidden tokens, and scale.
 
