@@ -75,7 +75,7 @@ def rank_points(
     if step > 1:
         title += f"; {len(points):,} of {len(table):,} points are drawn"
     low = min(0.0, float(table["value"].min()))
-    high = max(float(table["value"].max()), *reference.values()) * 1.06
+    high = max([float(table["value"].max()), *reference.values()]) * 1.06
     end = float(table["rank"].max()) * 1.1
     begin = min(0.7, float(table["rank"].min()) * 0.7)
     x = alt.X(
