@@ -68,7 +68,9 @@ from attnwidget.metrics.induction import InductionResult
 from attnwidget.metrics.mass_in_places import MassInPlacesResult
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.modalities import ModalitiesResult, ModalityShares
+from attnwidget.metrics.norm_pairs import NormPairs
 from attnwidget.metrics.norms import NormsResult
+from attnwidget.metrics.norms_by_frequency import NormsByFrequency, TokenOccurrences
 from attnwidget.metrics.pattern_examples import PatternExamples
 from attnwidget.metrics.patterns import PatternsResult
 from attnwidget.metrics.position import PositionResult
@@ -173,6 +175,8 @@ __all__ = [
     "MonotonicityScores",
     "NeededLinks",
     "NoOpWeights",
+    "NormPairs",
+    "NormsByFrequency",
     "NormsResult",
     "PairMaps",
     "PairProbe",
@@ -201,6 +205,7 @@ __all__ = [
     "Span",
     "SpokenWordWeights",
     "StructuralProbe",
+    "TokenOccurrences",
     "TokenRelevance",
     "TreeScore",
     "WatchedAttention",

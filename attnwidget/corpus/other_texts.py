@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files
@@ -42,6 +42,8 @@ class OtherTexts:
         correct: Number of words for which a head is correct, int64 [..., K].
         rules_correct: Number of words for which simple rules are correct, int64 [rules, K].
         options: Options of the study.
+        held_out: The same numbers for a part of the corpus on which no head is chosen; None if
+            there is no such part.
 
     Example:
         >>> from attnwidget import load_model
@@ -58,6 +60,7 @@ class OtherTexts:
     correct: Int64Array
     rules_correct: Int64Array
     options: dict[str, Any]
+    held_out: OtherTexts | None = None
 
     def accuracy(self, at: tuple[int, ...], names: Sequence[str]) -> Float64Array:
         """Return the accuracies of one head on kinds of words, NaN for kinds without words.
@@ -144,6 +147,13 @@ def stored_accuracies(
     known = {texts[i : i + DIGITS] for i in range(0, len(texts), DIGITS)}
     if 2 * len(known.intersection(digests)) > len(digests):
         return None
+    found = _accuracies(entry)
+    if held_out := entry.get("held_out"):
+        return replace(found, held_out=_accuracies(entry | held_out))
+    return found
+
+
+def _accuracies(entry: Mapping[str, Any]) -> OtherTexts:
     return OtherTexts(
         corpus=entry["corpus"],
         description=entry["description"],

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -19,6 +20,13 @@ from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.corpus.token_classes import TokenClass
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.norms import norms_of_products, summed_norm_maps, value_products
+from attnwidget.kernels.pair_histogram import SIZE, bin_indices, pair_counts
+from attnwidget.metrics.norm_pairs import ALL, NormPairs
+from attnwidget.metrics.norms_by_frequency import (
+    NormsByFrequency,
+    TokenOccurrences,
+    norms_by_frequency,
+)
 from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
@@ -43,6 +51,8 @@ class NormsResult(SegmentMeansResult):
         layer_norms: Norm of the sum over heads of a f(x), in the form of `weighted_norms`, [C, L];
             None without `layer_level`.
         documents: Number of documents with a token of each class, int64 [C].
+        pairs: Weights and norms of all pairs of tokens; None without `each_token`.
+        occurrences: Weight and norm of each token in each document; None without `each_token`.
         n_documents: Number of all documents.
         model_name: Name of the model.
 
@@ -61,6 +71,41 @@ class NormsResult(SegmentMeansResult):
     norms: Float64Array = field(metadata=per_head("norm of {name}", each="classes"))
     layer_norms: Float64Array | None
     documents: NDArray[np.int64]
+    pairs: NormPairs | None = None
+    occurrences: TokenOccurrences | None = None
+
+    def by_frequency(self, counts: Mapping[str, int] | None = None) -> NormsByFrequency:
+        """Compare the norms of tokens with their frequency (Kobayashi et al. 2020, Figure 5).
+
+        Args:
+            counts: Frequency of tokens in a larger corpus, such as a `collections.Counter` of
+                `model.tokenizer.tokenize(text)`; tokens without a count have the last rank. None =
+                the frequency in the measured segments.
+
+        Returns:
+            Mean norm and weight of each token, with rank correlations and a chart.
+
+        Raises:
+            ValueError: If the norms were measured without `each_token`, or `counts` has none of the
+                tokens.
+
+        Example:
+            >>> from attnwidget import load_model, make_segments, measure
+            >>> from attnwidget.metrics import Norms
+            >>> model = load_model()
+            >>> segments = make_segments(["The cat sat on the mat."], model)
+            >>> norms = measure(model, segments, [Norms(each_token=True)], progress=False)["norms"]
+            >>> norms.by_frequency().tokens[0]
+            'the'
+        """
+        if self.occurrences is None:
+            raise ValueError(
+                "by_frequency needs the norms of each token: "
+                "measure(model, segments, [Norms(each_token=True)])"
+            )
+        return norms_by_frequency(
+            self.occurrences, counts, n_documents=self.n_documents, model_name=self.model_name
+        )
 
     @property
     def finding(self) -> str:
@@ -136,6 +181,7 @@ class Norms(ClassMeans[NormsResult]):
         classes: Mapping[str, TokenClass] | None = None,
         *,
         layer_level: bool = False,
+        each_token: bool = False,
         variant: Literal["skip", "released"] = "skip",
     ) -> None:
         one_of("variant", variant, ("skip", "released"))
@@ -143,11 +189,14 @@ class Norms(ClassMeans[NormsResult]):
         names = ["weights", "weighted_norms", "norms", *["layer_norms"] * layer_level]
         self.of_heads = dict.fromkeys(names, (len(self._names),))
         self._layer_level = layer_level
+        self._each_token = each_token
         self._variant = variant
 
     @property
     def options(self) -> dict[str, Any]:
-        return super().options | {"layer_level": self._layer_level}
+        # Resume files of earlier versions have no entry for `each_token`.
+        each_token = {"each_token": True} if self._each_token else {}
+        return super().options | {"layer_level": self._layer_level} | each_token
 
     def start(self, subject: Subject) -> None:
         """Find the output projections and check them in a short forward pass.
@@ -163,9 +212,23 @@ class Norms(ClassMeans[NormsResult]):
                 f"norms are not defined for {type(model.hf_model).__name__}: {refused}, so a "
                 "token's contribution through one head is not a vector; measure the weights alone"
             )
+        if self._each_token:
+            if self.keeps_each:
+                raise ValueError(
+                    "the numbers of each segment are kept without those of each token: pass "
+                    "each_token=False"
+                )
+            self._tokenizer = model.tokenizer
+            self.sums["pairs"] = np.zeros((len(self._names) + 1, *SIZE), np.int64)
+            self.rows = {"token": np.zeros((0, 4))}
 
     def begin_batch(self, layer: LayerBatch) -> None:
         self._members = self.members(layer.batch).float()
+        if self._each_token:
+            self._pairs = torch.zeros(self.sums["pairs"].shape, dtype=torch.long)
+            self._pairs = self._pairs.to(layer.weights.device)
+            of_token = layer.batch.real.shape
+            self._of_tokens = self._members.new_zeros((2, *of_token), dtype=torch.float64)
 
     def head_numbers(self, layer: LayerBatch) -> Mapping[str, Tensor]:
         assert layer.seen is not None and layer.seen.value is not None
@@ -186,12 +249,39 @@ class Norms(ClassMeans[NormsResult]):
         else:
             norms = self._projections.norms(layer)
         received = (rows[:, None, None] @ weights).squeeze(-2)  # [B, H, n]
+        if self._each_token:
+            self._add_tokens(layer, received, norms)
         share = to_classes / to_classes.sum(-2, keepdim=True).clamp_min(1)
         return numbers | {
             "weights": received @ to_classes,  # [B, H, C]
             "weighted_norms": (received * norms) @ to_classes,
             "norms": norms @ share,
         }
+
+    def _add_tokens(self, layer: LayerBatch, received: Tensor, norms: Tensor) -> None:
+        """Add all pairs of tokens of a layer, and the means of its heads for each token."""
+        weights = layer.weights
+        self._of_tokens += torch.stack([received.mean(1), norms.mean(1)]) / self.n_layers
+        pair_bins = bin_indices(weights, 0) * SIZE[1] + bin_indices(norms, 1)[:, :, None]
+        real = layer.batch.real
+        # Keys that a query cannot see have the weight 0.
+        counts = (weights > 0) & real[:, None, :, None]
+        members = [*self._members.bool().unbind(1), real]
+        for c, keys in enumerate(members):
+            self._pairs[c] += pair_counts(pair_bins[counts & keys[:, None, None]])
+
+    def end_batch(self, batch: Batch) -> None:
+        super().end_batch(batch)
+        if not self._each_token:
+            return
+        self.sums["pairs"] += self._pairs.cpu().numpy()
+        real = batch.real
+        # The first class of a token: "first token" is the last of the standard classes.
+        classes = self._members.argmax(1)
+        columns = [batch.inputs["input_ids"].double(), classes.double(), *self._of_tokens]
+        rows = torch.stack(columns, -1)[real].cpu().numpy()
+        new_rows = self.add_rows(len(rows))
+        self.rows["token"][new_rows] = rows
 
     def segment_numbers(self, batch: Batch) -> Mapping[str, Tensor]:
         return {"with_class": self._members.amax(-1)}
@@ -210,6 +300,28 @@ class Norms(ClassMeans[NormsResult]):
             norms=norms,
             layer_norms=layer_norms,
             documents=documents,
+            pairs=self._norm_pairs(class_indices) if self._each_token else None,
+            occurrences=self._occurrences() if self._each_token else None,
             n_documents=self.n_segments,
             model_name=self.model_name,
+        )
+
+    def _norm_pairs(self, class_indices: list[int]) -> NormPairs:
+        return NormPairs(
+            classes=(*(self._names[c] for c in class_indices), ALL),
+            counts=self.sums["pairs"][[*class_indices, -1]],
+            n_documents=self.n_segments,
+            model_name=self.model_name,
+        )
+
+    def _occurrences(self) -> TokenOccurrences:
+        ids, classes, weights, norms = self.rows["token"].T
+        distinct, inverse = np.unique(ids.astype(np.int64), return_inverse=True)
+        names = self._tokenizer.convert_ids_to_tokens(distinct.tolist())
+        return TokenOccurrences(
+            tokens=np.array(names, object)[inverse],
+            weights=weights,
+            norms=norms,
+            classes=self._names,
+            class_indices=classes.astype(np.int64),
         )

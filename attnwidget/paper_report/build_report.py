@@ -23,7 +23,11 @@ from attnwidget.paper_report.paper_report import PaperReport
 from attnwidget.paper_report.paper_values import PAPER_FIGURES
 from attnwidget.paper_report.report_entry import ReportEntry
 from attnwidget.paper_report.report_studies import STUDIES, StudyData
-from attnwidget.probes.packaged_probe import known_dependency_scores, known_structural_probe
+from attnwidget.probes.packaged_probe import (
+    known_dependency_scores,
+    known_pair_probe,
+    known_structural_probe,
+)
 from attnwidget.text.counted import counted
 from attnwidget.text.demonstrations import demo_documents, demo_prose, demo_treebank
 from attnwidget.text.given_paths import make_folder
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
     from attnwidget.corpus.results import Measurements
     from attnwidget.probes.dependency.dependency_scores import DependencyScores
+    from attnwidget.probes.pairs.pair_result import PairProbe
     from attnwidget.probes.structural.structural_result import StructuralProbe
     from attnwidget.text.aligned_pairs import AlignedPair
     from attnwidget.text.mentions import Document
@@ -53,6 +58,10 @@ _CAVEATS = {
     "order of the predictors.",
     "pattern examples": "Heads were chosen for the plainest maps of one pair of texts.",
     "heads off": "P-values are corrected for all heads or layers; the paper has no test.",
+    "norm pairs": "The correlation is over all heads together, whose vectors differ in length.",
+    "norms by frequency": "Frequencies are those of the measured texts, which are few.",
+    "pairs": "Another treebank than in the paper, with other relations; position alone is a "
+    "baseline that the paper does not have.",
     "edge lengths": "Another treebank than in the paper, with other relations.",
     "coreference": "The best head is chosen and scored on the same mentions. The paper used "
     "CoNLL-2012.",
@@ -80,6 +89,7 @@ def report(
     alignments: Iterable[AlignedPair] | None = None,
     dependency: DependencyScores | None = None,
     examples: Iterable[Any] = (),
+    pairs: PairProbe | None = None,
     batch_size: int = 8,
     resume: str | Path | None = None,
     progress: bool | OnProgress = True,
@@ -87,10 +97,10 @@ def report(
     """Measure the figures of the papers for a model, and set them next to the papers' numbers.
 
     The report has Figures 2 to 6, sections 3.1 and 3.3 and Tables 1 to 3 of Clark et al. 2019,
-    Figures 1 to 3 and 5 to 9 of Kovaleva et al. 2019, Figure 3 and section 5 of Kobayashi et al.
-    2020, Figure 3 of Coenen et al. 2019, the trees of Hewitt and Manning 2019, the induction heads
-    of Olsson et al. 2022 for causal models, and the names of the heads if the model has an atlas. A
-    study that the model or the data do not allow is an entry with the reason.
+    Figures 1 to 3 and 5 to 9 of Kovaleva et al. 2019, Figures 3 to 5 and section 5 of Kobayashi et
+    al. 2020, section 3.1 and Figure 3 of Coenen et al. 2019, the trees of Hewitt and Manning 2019,
+    the induction heads of Olsson et al. 2022 for causal models, and the names of the heads if the
+    model has an atlas. A study that the model or the data do not allow is an entry with the reason.
 
     Args:
         model: Model from `load_model`, with a tokenizer.
@@ -111,6 +121,8 @@ def report(
             the stored scores for the bundled model.
         examples: Examples with labels on which heads are switched off, as in `ablate`, for `tuned`
             if there is such a model, otherwise for `model`; () = no heads are switched off.
+        pairs: Probe of word pairs of the model (`train_pair_probe`); None = the bundled probe for
+            the bundled model.
         batch_size: Number of texts in a forward pass.
         resume: Folder for finished work; a repeated call continues from it. Coreference starts
             again.
@@ -150,6 +162,7 @@ def report(
         _known_alignments(model) if alignments is None else list(alignments),
         known_dependency_scores(model) if dependency is None else dependency,
         list(examples),
+        known_pair_probe(model) if pairs is None else pairs.for_model(model),
     )
     with data.run.keeping("metrics", "metrics"):
         metrics = measure(model, segments, _METRICS, batch_size=batch_size, progress=progress)

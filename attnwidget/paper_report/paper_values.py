@@ -116,11 +116,29 @@ PAPER_FIGURES = {
         "Figure 3",
         "[SEP] has about half of the attention of BERT-base, and hardly any norm",
     ),
+    "norm pairs": PaperFigure(
+        KOBAYASHI,
+        "Figure 4",
+        "in BERT-base, [SEP] has a strong negative correlation of weight and norm, about -0.7 as "
+        "others cite it",
+    ),
+    "norms by frequency": PaperFigure(
+        KOBAYASHI,
+        "Figure 5",
+        "in BERT-base, frequent tokens have shorter vectors: rank correlation about 0.75 as others "
+        "cite it",
+    ),
     "alignment": PaperFigure(
         KOBAYASHI,
         "Section 5",
         "a model for German to English: the best layer has an alignment error rate of 29.8 % by "
         "weights and 25.0 % by norms, from the row that reads the word",
+    ),
+    "pairs": PaperFigure(
+        COENEN,
+        "Section 3.1",
+        "linear classifiers on the attention of all heads of BERT-base: 85.8 % for whether there "
+        "is a dependency, 71.9 % for which of 30 relations; the paper has no baseline",
     ),
     "edge lengths": PaperFigure(
         COENEN,

@@ -12,8 +12,10 @@ from attnwidget.behaviors.gallery.relation_panels import relation_panels
 from attnwidget.capture.result import Result
 from attnwidget.comparison.compare import compare
 from attnwidget.interventions.ablation import ablate
+from attnwidget.metrics.gradients import Gradients
 from attnwidget.metrics.induction import induction_scores
 from attnwidget.metrics.measure_heads import measure
+from attnwidget.metrics.norms import Norms
 from attnwidget.text.counted import counted
 from attnwidget.words.annotated_links import subject_verb_links
 from attnwidget.words.coreference import probe_coreference
@@ -24,7 +26,9 @@ from attnwidget.words.word_links import probe_links
 if TYPE_CHECKING:
     from attnwidget.behaviors.gallery.gallery_result import HeadPanel
     from attnwidget.capture.model import AttentionModel
+    from attnwidget.corpus.accumulator import Accumulator
     from attnwidget.probes.dependency.dependency_scores import DependencyScores
+    from attnwidget.probes.pairs.pair_result import PairProbe
     from attnwidget.probes.structural.structural_result import StructuralProbe
     from attnwidget.text.aligned_pairs import AlignedPair
     from attnwidget.text.mentions import Document
@@ -38,6 +42,7 @@ _PAIR = (
 #: Number of relations with example sentences, and largest number of words in such a sentence.
 _N_PANELS = 3
 _MAX_WORDS = 12
+_NO_NORMS = "the model has no norms: use a model whose heads write vectors that add up"
 #: Smallest number of edges of a relation whose length is drawn.
 _FEWEST_EDGES = 30
 
@@ -57,6 +62,7 @@ class StudyData:
         alignments: Sentence pairs with gold alignments.
         dependency: Scores of dependency probes of the model, or None.
         examples: Examples with labels on which heads are switched off.
+        pairs: Probe of word pairs of the model, or None.
         results: Results of the studies so far, by study.
     """
 
@@ -70,6 +76,7 @@ class StudyData:
     alignments: Sequence[AlignedPair]
     dependency: DependencyScores | None
     examples: Sequence[Any]
+    pairs: PairProbe | None
     results: dict[str, Any] = field(default_factory=dict)
 
 
@@ -77,16 +84,17 @@ Study = tuple[Callable[[], Result] | None, str]
 """A study with the description of its data, or None and the reason why there is none."""
 
 
-def _of_metric(metric: str) -> Callable[[StudyData], Study]:
+def _of_metric(make: Callable[[], Accumulator[Any]]) -> Callable[[StudyData], Study]:
     def study(data: StudyData) -> Study:
         def result() -> Result:
+            metric = make()
             found: Result = measure(
                 data.model,
                 data.segments,
                 [metric],
                 batch_size=data.run.batch_size,
                 progress=data.run.progress,
-            )[metric]
+            )[metric.name]
             return found
 
         return result, counted(len(data.segments), "text")
@@ -196,6 +204,18 @@ def _edge_lengths(data: StudyData) -> Study:
     return result, counted(len(data.treebank), "annotated sentence")
 
 
+def _pairs(data: StudyData) -> Study:
+    probe = data.pairs
+    if probe is None:
+        return None, (
+            "pairs of words need a probe of the model: pass "
+            "pairs=train_pair_probe(model, train, dev)"
+        )
+    return lambda: probe, (
+        f"{counted(probe.n_train, 'annotated sentence')} to train, {probe.n_dev:,} scored"
+    )
+
+
 def _lacks_trees(data: StudyData) -> str:
     """Return what a study of trees in vectors lacks, "" if nothing."""
     if data.probe is None:
@@ -273,6 +293,20 @@ def _links(data: StudyData) -> Study:
     )
 
 
+def _norm_pairs(data: StudyData) -> Study:
+    norms = data.results.get("norms")
+    if norms is None:
+        return None, _NO_NORMS
+    return lambda: norms.pairs, counted(len(data.segments), "text")
+
+
+def _norms_by_frequency(data: StudyData) -> Study:
+    norms = data.results.get("norms")
+    if norms is None:
+        return None, _NO_NORMS
+    return norms.by_frequency, counted(len(data.segments), "text")
+
+
 def _alignment(data: StudyData) -> Study:
     if not data.alignments:
         return None, (
@@ -303,7 +337,7 @@ def _induction(data: StudyData) -> Study:
 
 
 STUDIES: dict[str, Callable[[StudyData], Study]] = {
-    "gradients": _of_metric("gradients"),
+    "gradients": _of_metric(Gradients),
     "relations": _relations,
     "gallery": _gallery,
     "coreference": _coreference,
@@ -313,8 +347,11 @@ STUDIES: dict[str, Callable[[StudyData], Study]] = {
     "comparison": _comparison,
     "features": _features,
     "heads off": _heads_off,
-    "norms": _of_metric("norms"),
+    "norms": _of_metric(lambda: Norms(each_token=True)),
+    "norm pairs": _norm_pairs,
+    "norms by frequency": _norms_by_frequency,
     "alignment": _alignment,
+    "pairs": _pairs,
     "edge lengths": _edge_lengths,
     "trees": _trees,
     "induction": _induction,

@@ -14,23 +14,26 @@ from attnwidget.probes.dependency.demo_scores import demo_dependency_scores
 from attnwidget.probes.dependency.dependency_results import DependencyProbe
 from attnwidget.probes.dependency.dependency_scores import DependencyScores
 from attnwidget.probes.features import model_digest
+from attnwidget.probes.pairs.pair_result import PairProbe
 from attnwidget.probes.probe_file import load_probe
 from attnwidget.probes.structural.structural_result import StructuralProbe
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
 
-_FILES = {"attention": "probe.npz", "trees": "trees.npz"}
+_FILES = {"attention": "probe.npz", "pairs": "pairs.npz", "trees": "trees.npz"}
 
 
 @overload
 def demo_probe(kind: Literal["attention"] = "attention") -> DependencyProbe: ...
 @overload
+def demo_probe(kind: Literal["pairs"]) -> PairProbe: ...
+@overload
 def demo_probe(kind: Literal["trees"]) -> StructuralProbe: ...
 @hides_frames
 def demo_probe(
-    kind: Literal["attention", "trees"] = "attention",
-) -> DependencyProbe | StructuralProbe:
+    kind: Literal["attention", "pairs", "trees"] = "attention",
+) -> DependencyProbe | PairProbe | StructuralProbe:
     """Load a trained probe of the bundled model.
 
     Args:
@@ -38,9 +41,10 @@ def demo_probe(
             heads (`train_dependency_probe`). It was trained with three seeds and twenty epochs on
             the first 90 sentences of `demo_treebank`, and scored on the other 25 sentences, with
             the control task and a probe on a model with random weights. These are too few sentences
-            for claims about the model. "trees": a structural probe (`train_structural_probe`),
-            trained on 2,091 sentences of UD English EWT and scored on 1,001 sentences, for all
-            layers and eight ranks. It has the maps of layer 2 and rank 32.
+            for claims about the model. "pairs": classifiers of pairs of words (`train_pair_probe`),
+            trained on 2,091 sentences of UD English EWT and scored on 1,001 sentences. "trees": a
+            structural probe (`train_structural_probe`), trained and scored on the same sentences as
+            "pairs", for all layers and eight ranks. It has the maps of layer 2 and rank 32.
 
     Raises:
         ValueError: If there is no probe of this kind.
@@ -56,8 +60,10 @@ def demo_probe(
     one_of("kind", kind, list(_FILES))
     with as_file(files("attnwidget").joinpath("demo", _FILES[kind])) as path:
         probe = load_probe(path)
-    assert isinstance(probe, DependencyProbe | StructuralProbe)
+    assert isinstance(probe, DependencyProbe | PairProbe | StructuralProbe)
     model = load_model()
+    if isinstance(probe, PairProbe):
+        return replace(probe, model_digest=model_digest(model))
     # The weights are bundled, but other parts of the digest differ between transformers versions.
     return replace(probe, model=model, model_digest=model_digest(model))
 
@@ -65,6 +71,11 @@ def demo_probe(
 def known_dependency_scores(model: AttentionModel) -> DependencyScores | None:
     """Return the stored scores of dependency probes if they belong to the model's weights."""
     return demo_dependency_scores() if _has_bundled_weights(model) else None
+
+
+def known_pair_probe(model: AttentionModel) -> PairProbe | None:
+    """Return the bundled probe of pairs if it belongs to the model's weights, otherwise None."""
+    return demo_probe("pairs") if _has_bundled_weights(model) else None
 
 
 def known_structural_probe(model: AttentionModel) -> StructuralProbe | None:

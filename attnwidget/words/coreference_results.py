@@ -285,6 +285,52 @@ class CoreferenceAccuracies(HeadResult):
         shares.attrs = table.attrs
         return shares
 
+    def other_paper_table(self, among: Among = "words") -> pd.DataFrame:
+        """Return Table 2 of Clark et al. for the bundled model on GUM, from stored counts.
+
+        The head is chosen on four of five documents of the free part of GUM (108), and scored on
+        every fifth document (27), with all windows. The documents of this result have no part in
+        it. `docs/models/measure_other_texts.py` measures the counts; the package has no text of
+        GUM.
+
+        Args:
+            among: Words among which the head chooses: "words" or "mentions".
+
+        Returns:
+            Rows and columns of `paper_table(choose=...)`, in % as text.
+
+        Raises:
+            ValueError: If there are no stored counts: for other models, or documents of GUM.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.demo import demo_documents
+            >>> from attnwidget.words import probe_coreference
+            >>> found = probe_coreference(load_model(), demo_documents()[:2], progress=False)
+            >>> found.other_paper_table().loc["rule-based"].tolist()
+            ['74', '78', '80', '62']
+        """
+        import pandas as pd
+
+        variant = _variant(among)
+        other = self.other_texts
+        if other is None or other.held_out is None:
+            raise ValueError(
+                "stored counts exist only for the bundled model on other documents than those of "
+                "GUM: use probe_coreference(...).paper_table(choose=other)"
+            )
+        scored = other.held_out
+        chosen = (other.correct - scored.correct)[variant, ..., KINDS.index("all")]
+        cells = list(np.ndindex(chosen.shape))
+        layer, head = max(cells, key=lambda at: (chosen[at], at))
+        rows = {name: scored.rule_accuracy(i, KINDS) for i, name in enumerate(BASELINES)}
+        rows[f"head {Head(layer, head)}"] = scored.accuracy((variant, layer, head), KINDS)
+        shares = pd.DataFrame(rows, index=[f"{kind[0].upper()}{kind[1:]}" for kind in KINDS]).T
+        table = shares.map(lambda share: f"{100 * share:.0f}")
+        table.loc["mentions"] = [f"{count:,}" for count in scored.counts_of(KINDS)]
+        table.attrs["note"] = f"{CHOSEN_ELSEWHERE}; stored counts: {scored.description}"
+        return table
+
     def _checked_choice(self, choose: CoreferenceAccuracies) -> CoreferenceAccuracies:
         """Return the result on which the head is chosen, if it fits this result."""
         if not isinstance(choose, CoreferenceAccuracies):

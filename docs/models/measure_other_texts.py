@@ -49,17 +49,28 @@ def mentions(model: AttentionModel, documents: Sequence[Document]) -> Coreferenc
     return probe_coreference(model, documents, windows="all", skip_unaligned=True, progress=False)
 
 
-def coreference(found: CoreferenceAccuracies) -> dict[str, Any]:
-    """Return the counts of `probe_coreference` on GUM as JSON."""
+def coreference(
+    found: CoreferenceAccuracies, held_out: CoreferenceAccuracies | None = None
+) -> dict[str, Any]:
+    """Return the counts of `probe_coreference` on GUM as JSON, also for documents held out."""
+    part = {} if held_out is None else {"held_out": counts_of(held_out)}
     return {
         "corpus": "GUM",
-        "description": f"GUM, {len(found.documents)} documents, {found.counts[0]:,} mentions",
         "options": {},
         "names": list(KINDS),
+        **counts_of(found),
+        "texts": "".join(text_digest(document.words) for document in found.documents),
+        **part,
+    }
+
+
+def counts_of(found: CoreferenceAccuracies) -> dict[str, Any]:
+    """Return the counts of all heads and rules as JSON."""
+    return {
+        "description": f"GUM, {len(found.documents)} documents, {found.counts[0]:,} mentions",
         "counts": found.counts.tolist(),
         "correct": found.correct.tolist(),
         "rules_correct": found.baseline_correct.tolist(),
-        "texts": "".join(text_digest(document.words) for document in found.documents),
     }
 
 
@@ -84,10 +95,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True, help="the JSON file")
     options = parser.parse_args(arguments)
     model = load_model(device="cpu")
-    found = mentions(model, load_coreference(options.gum))
+    gum = load_coreference(options.gum)
+    found = mentions(model, gum)
     studies = {
         "relations": relations(model, load_treebank(options.ewt)),
-        "coreference": coreference(found),
+        "coreference": coreference(found, mentions(model, gum[::5])),
         "pronouns": pronouns(found),
     }
     stored = {weights_digest(model.hf_model): studies}

@@ -157,3 +157,30 @@ def test_the_card_of_the_pronoun_head_has_its_accuracy_on_gum() -> None:
     assert atlas.card(2, 8).other_texts == ""
     sibling = demo_atlas("attnwidget/genre")
     assert {sibling.card(k, 3).other_texts for k in range(6)} == {""}
+
+
+def test_the_table_on_gum_chooses_and_scores_on_different_documents(model: AttentionModel) -> None:
+    found = probe_coreference(model, demo_documents()[:2], progress=False)
+    gum = other_texts("coreference", model, [["a", "text"]])
+    assert gum is not None and gum.held_out is not None
+    scored = gum.held_out
+    assert scored.description == "GUM, 27 documents, 1,362 mentions"
+    assert (scored.correct <= gum.correct).all() and (scored.counts < gum.counts).all()
+    for variant, among in enumerate(("words", "mentions")):
+        table = found.other_paper_table(among)  # type: ignore[arg-type]
+        assert list(table.columns) == ["All", "Pronoun", "Proper", "Nominal"]
+        chosen = (gum.correct - scored.correct)[variant, ..., 0]
+        layer, head = np.unravel_index(chosen.argmax(), chosen.shape)
+        row = 100 * scored.correct[variant, layer, head] / scored.counts
+        assert table.loc[f"head L{layer} H{head}"].tolist() == [f"{share:.0f}" for share in row]
+        rules = 100 * scored.rules_correct / scored.counts
+        for name, shares in zip(table.index[:3], rules, strict=True):
+            assert table.loc[name].tolist() == [f"{share:.0f}" for share in shares]
+        assert table.loc["mentions"].tolist() == ["1,362", "783", "237", "342"]
+        assert "27 documents" in table.attrs["note"]
+
+
+def test_models_without_stored_counts_have_no_table_on_gum() -> None:
+    found = probe_coreference(load_model("attnwidget/genre"), demo_documents()[:2], progress=False)
+    with pytest.raises(ValueError, match=naming("bundled model", "paper_table(choose=other)")):
+        found.other_paper_table()

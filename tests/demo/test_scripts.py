@@ -48,6 +48,7 @@ def test_all_programs_are_found() -> None:
         "patterns_cnn",
         "train",
         "train_induction",
+        "train_pairs",
         "train_shapes",
         "train_translation",
         "train_trees",

@@ -18,6 +18,7 @@ from attnwidget.demo import (
     demo_treebank,
 )
 from attnwidget.kernels.patterns import PATTERNS
+from attnwidget.probes import train_pair_probe
 from attnwidget.results import PaperReport
 from refusals import naming
 
@@ -92,6 +93,7 @@ def test_a_causal_model_has_a_report_too() -> None:
         "features",
         "heads off",
         "alignment",
+        "pairs",
         "edge lengths",
         "trees",
         "names",
@@ -99,6 +101,7 @@ def test_a_causal_model_has_a_report_too() -> None:
     assert "load_treebank" in missing["gallery"] and "examples=" in missing["heads off"]
     assert "train_dependency_probe" in missing["dependency probes"]
     assert "train_structural_probe" in missing["edge lengths"]
+    assert "pairs=train_pair_probe(model, train, dev)" in missing["pairs"]
     assert "load_treebank" in missing["links"] and "tuned=" in missing["features"]
     assert "load_alignments" in missing["alignment"]
     assert "train_structural_probe" in missing["trees"]
@@ -224,3 +227,29 @@ def test_the_command_writes_a_page_and_names_errors(
     assert "more than 1 sentences" in page.read_text("utf-8")
     assert main(["report", "--texts", str(tmp_path / "missing.txt")]) == 1
     assert "missing.txt" in capsys.readouterr().err
+
+
+def test_the_report_has_weights_and_norms_of_all_pairs(full: PaperReport) -> None:
+    norms = full["norms"]
+    assert full["norm pairs"] is norms.pairs
+    assert full["norms by frequency"].finding == norms.by_frequency().finding
+    figures = {entry.study: entry.figure for entry in full.entries}
+    assert figures["norm pairs"] == "Figure 4" and figures["norms by frequency"] == "Figure 5"
+
+
+def test_the_report_has_the_probe_of_pairs(full: PaperReport, model: AttentionModel) -> None:
+    entry = next(entry for entry in full.entries if entry.study == "pairs")
+    assert entry.result is not None and (entry.paper, entry.figure) == (
+        "Coenen et al. 2019",
+        "Section 3.1",
+    )
+    probe = demo_probe("pairs")
+    for value in (probe.dependency_accuracy, probe.relation_accuracy, probe.accuracies[0, 2, 0]):
+        assert f"{100 * value:.0f} %" in entry.finding
+    assert "85.8 %" in entry.value and "2,091 annotated sentences" in entry.data
+    trees = demo_treebank()
+    own = train_pair_probe(model, trees[:6], trees[6:8], min_count=9, epochs=1, progress=False)
+    given = report(model, TEXTS, treebank=(), documents=(), pairs=own, progress=False)
+    assert given["pairs"].finding == own.finding != entry.finding
+    with pytest.raises(ValueError, match=naming("small BERT", "weights")):
+        report(load_model("attnwidget/genre"), TEXTS, pairs=own, progress=False)

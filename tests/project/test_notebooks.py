@@ -59,11 +59,11 @@ WRITES = {
 CHARTS = {
     "01_quickstart": 0,
     "02_what_does_bert_look_at": 12,
-    "03_norms": 3,
+    "03_norms": 5,
     "04_your_own_model": 1,
     "05_what_do_heads_do": 5,
     "06_what_did_fine_tuning_change": 8,
-    "07_is_syntax_in_the_maps": 6,
+    "07_is_syntax_in_the_maps": 7,
     "08_who_is_she": 1,
     "09_why_it_looks_there": 2,
     "10_where_does_it_look_in_the_picture": 2,

@@ -17,6 +17,7 @@ from attnwidget.probes.pairs.pair_classifiers import PREDICTORS, TASKS, PairClas
 from attnwidget.probes.pairs.pair_examples import PairExamples
 from attnwidget.probes.saved_arrays import refuse_other_weights, write_probe
 from attnwidget.text.counted import counted
+from attnwidget.text.percent import percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -105,6 +106,22 @@ class PairProbe(HeadResult):
     def relation_accuracy(self) -> float:
         """Accuracy of attention for the relation of a dependency."""
         return float(self.accuracies[1, 0, 0])
+
+    @property
+    def finding(self) -> str:
+        """Accuracy of both tasks, with the better of offset and distance."""
+        answers = []
+        for task, question in enumerate(
+            ("which words depend on each other", f"which of {len(self.relations)} relations it is")
+        ):
+            attention, *positions = self.accuracies[task, : len(PREDICTORS), 0]
+            if np.isnan(attention):
+                continue
+            answer = f"{percent(attention)} for {question}"
+            if np.isfinite(positions).any():
+                answer += f" (position only: {percent(float(np.nanmax(positions)))})"
+            answers.append(answer)
+        return f"Attention of all heads together: {', '.join(answers)}" if answers else ""
 
     def heads(self) -> HeadMetrics:
         """Return the coefficients of each head, for a dependency and for each relation.

@@ -124,6 +124,85 @@ class PredictedTree:
             return float("nan")
         return len({*self.edges} & {*self.gold_edges}) / len(self.gold_edges)
 
+    @property
+    def plane(self) -> Float64Array:
+        """Places of the words in the plane that shows most of their distances, float64 [m, 2].
+
+        This is a principal component analysis of the mapped vectors, from their squared distances.
+        Words without a gold edge, such as punctuation, are NaN.
+        """
+        words = self._in_tree
+        n = len(words)
+        center = np.eye(n) - 1 / n
+        products = -center @ self.distances[np.ix_(words, words)] @ center / 2
+        values, vectors = np.linalg.eigh(products)
+        # Signs are arbitrary: the largest coordinate of each axis is positive.
+        vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(0), np.arange(n)])
+        places = np.full((len(self.sentence), 2), np.nan)
+        axes = min(2, n)
+        largest = values[::-1][:axes].clip(min=0)
+        places[words, :axes] = vectors[:, ::-1][:, :axes] * np.sqrt(largest)
+        places[words, axes:] = 0.0
+        return places
+
+    @property
+    def plane_share(self) -> float:
+        """Share of the squared distances between words that the `plane` shows, 0 to 1."""
+        words = self._in_tree
+        total = self.distances[np.ix_(words, words)].sum()
+        places = self.plane[words]
+        shown = ((places[:, None] - places[None]) ** 2).sum()
+        return float(shown / total) if total else float("nan")
+
+    @property
+    def finding(self) -> str:
+        """Number of predicted edges, and the squared lengths of the edges of the tree."""
+        lengths = [float(self.distances[edge]) for edge in self.gold_edges]
+        n_found = len({*self.edges} & {*self.gold_edges})
+        if not lengths:
+            return "The sentence has no edge between two words"
+        return (
+            f"{n_found} of {counted(len(lengths), 'edge')} are predicted; squared lengths "
+            f"{min(lengths):.1f} to {max(lengths):.1f}, 1 is expected"
+        )
+
+    def chart(self, *, width: int = 640) -> alt.LayerChart:
+        """Draw the words in the `plane`, with the edges of the tree (Coenen et al. 2019, Figure 2).
+
+        The color of an edge is its predicted squared length, which should be 1. Dotted lines are
+        predicted edges that the annotated tree does not have.
+
+        Args:
+            width: Width of the whole figure in pixels.
+
+        Raises:
+            ValueError: If the sentence has no edge between two words.
+        """
+        from attnwidget.charts.tree_plane import tree_plane
+
+        if not self.gold_edges:
+            raise ValueError(
+                f"{self.sentence.text!r} has no edge between two words: pass a sentence with two "
+                "words or more, besides punctuation"
+            )
+        words = self._in_tree
+        number = {word: index for index, word in enumerate(words)}
+        return tree_plane(
+            [self.sentence.words[word] for word in words],
+            self.plane[words],
+            [(number[i], number[j], float(self.distances[i, j])) for i, j in self.gold_edges],
+            [(number[i], number[j]) for i, j in self.edges if (i, j) not in {*self.gold_edges}],
+            title=f"{self.finding}\nL{self.layer}, rank {self.rank}; the plane shows "
+            f"{percent(self.plane_share)} of the squared distances between words\n"
+            "dotted: predicted, but no edge of the tree",
+            width=width,
+        )
+
+    @property
+    def _in_tree(self) -> list[int]:
+        """Words with a gold edge, and the root."""
+        return sorted({self.gold_root, *(word for edge in self.gold_edges for word in edge)})
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StructuralProbe(Result):
