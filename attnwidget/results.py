@@ -22,6 +22,7 @@ from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.head_card import HeadCard
 from attnwidget.behaviors.places.found_links import FoundLinks
+from attnwidget.behaviors.scatter_heads import ScatteredHeads
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.behaviors.scores.monotonicity_scores import MonotonicityScores
 from attnwidget.capture.answers.predictions import PredictionChange, Predictions
@@ -192,6 +193,7 @@ __all__ = [
     "Result",
     "RetrievalResult",
     "RolesResult",
+    "ScatteredHeads",
     "ScoreSources",
     "ScoresAtDistances",
     "SegmentMeansResult",
