@@ -58,6 +58,7 @@ from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.mechanisms.wavelength_shares import WavelengthShares
+from attnwidget.mechanisms.written_parts import WrittenPart
 from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.concentration import BroadHeads
@@ -211,5 +212,6 @@ __all__ = [
     "WordTimes",
     "WordVectors",
     "Writer",
+    "WrittenPart",
     "per_head",
 ]
