@@ -99,8 +99,8 @@ def head_heatmap(
     if is_turned := n_layers > heads.shape[1] and n_layers * cell > _TALL:
         cell = _cell(_CELL, available, n_layers, len(columns))
     head_label = label if layers is not None else "datum.value"
-    head_axis = {"title": "head"}
-    layer_axis = {"title": "layer"}
+    head_axis: dict[str, Any] = {"title": "head"}
+    layer_axis: dict[str, Any] = {"title": "layer"}
     (layer_axis if is_turned else head_axis)["orient"] = "top"
     (head_axis if is_turned else layer_axis)["domain"] = False
     across, down = (alt.Y, alt.X) if is_turned else (alt.X, alt.Y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import altair as alt
 import numpy as np
@@ -113,9 +114,14 @@ def heads_by_numbers(
     )
     layers = [points]
     labels = _labels(table, spans, width - 2 * PADDING - _AXIS)
-    for (align, dx, dy), rows in labels.groupby(["align", "dx", "dy"]):
+    for _, rows in labels.groupby(["align", "dx", "dy"]):
+        place: Any = rows.iloc[0]
         text = alt.Chart(inline(rows[["x", "y", "text"]])).mark_text(
-            align=align, dx=dx, dy=dy, fontSize=LABEL, color=LIGHT.text
+            align=place["align"],
+            dx=int(place["dx"]),
+            dy=int(place["dy"]),
+            fontSize=LABEL,
+            color=LIGHT.text,
         )
         layers.append(text.encode(x=x, y=y, text="text:N"))
     chart = fitted(alt.LayerChart(layer=layers), width, _HEIGHT)
@@ -169,7 +175,7 @@ def _labels(table: pd.DataFrame, spans: list[list[float]], width: float) -> pd.D
     across = (values[:, 0] - left) / (right - left) * width
     down = (high - values[:, 1]) / (high - low) * _HEIGHT
     boxes: list[_Box] = []
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number in np.argsort(-away, kind="stable"):
         if away[number] <= 1 or len(rows) == _MOST:
             break

@@ -307,10 +307,10 @@ class _Swap:
             raise ReachedError
 
         own = torch.arange(self._n_tokens, dtype=torch.long, device=self._device)
-        indices = [
+        words, places, heads = (
             torch.stack([own * 0 + self._source if is_swapped else own for is_swapped in swapped])
             for swapped in zip(*choices, strict=True)
-        ]
+        )
         count = len(choices)
         inputs = {
             name: value.expand(count, *value.shape[1:]) if value.ndim else value
@@ -318,7 +318,7 @@ class _Swap:
         }
         options = without_cache(self._hf_model)
         with (
-            self._replaced(*indices, shares),
+            self._replaced(words, places, heads, shares),
             suppress(ReachedError),
             tap(self._hf_model, on_layer),
         ):

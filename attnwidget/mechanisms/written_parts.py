@@ -86,7 +86,8 @@ def written_parts(
     n_other = 1 + has_place
     for n_points in (_POINTS, _MORE_POINTS):
         shares, steps = np.polynomial.legendre.leggauss(n_points)
-        gradients = head_gradients(attention, head, key, choices, (shares + 1) / 2, score)
+        points = ((shares + 1) / 2).tolist()
+        gradients = head_gradients(attention, head, key, choices, points, score)
         # Share of the orders in which exactly these parts come before the heads.
         orders = torch.tensor(
             [1 / comb(n_other, sum(choice)) / (n_other + 1) for choice in choices],
