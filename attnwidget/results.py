@@ -22,6 +22,7 @@ from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.head_card import HeadCard
 from attnwidget.behaviors.places.found_links import FoundLinks
+from attnwidget.behaviors.scatter_heads import ScatteredHeads
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.behaviors.scores.monotonicity_scores import MonotonicityScores
 from attnwidget.capture.answers.predictions import PredictionChange, Predictions
@@ -57,6 +58,7 @@ from attnwidget.mechanisms.score_sources import ScoreSources
 from attnwidget.mechanisms.stream_records import Writer
 from attnwidget.mechanisms.vocabulary_scores import AttendedVocabulary, HeadVocabulary
 from attnwidget.mechanisms.wavelength_shares import WavelengthShares
+from attnwidget.mechanisms.written_parts import WrittenPart
 from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.concentration import BroadHeads
@@ -196,6 +198,7 @@ __all__ = [
     "Result",
     "RetrievalResult",
     "RolesResult",
+    "ScatteredHeads",
     "ScoreSources",
     "ScoresAtDistances",
     "SegmentMeansResult",
@@ -214,5 +217,6 @@ __all__ = [
     "WordTimes",
     "WordVectors",
     "Writer",
+    "WrittenPart",
     "per_head",
 ]

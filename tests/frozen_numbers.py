@@ -74,6 +74,7 @@ NO_STUDY = {
     "resume_from": "sets the resume file",
     "run_on": "sets the workers",
     "save_table": "writes a table",
+    "scatter_heads": "draws numbers of other studies",
     "sentences_from_spacy": "reads the objects of another package",
     "versions": "versions of installed packages",
 }

@@ -7,5 +7,6 @@ from .gallery.head_gallery import head_gallery as head_gallery
 from .gallery.link_panels import link_panels as link_panels
 from .gallery.relation_panels import relation_panels as relation_panels
 from .places.find_links import find_links as find_links
+from .scatter_heads import scatter_heads as scatter_heads
 from .scores.measure_behaviors import measure_behaviors as measure_behaviors
 from .scores.monotonicity_scores import monotonicity_scores as monotonicity_scores

@@ -35,6 +35,8 @@ _AXIS = 46
 _PANEL = 48
 """Width of a panel's layer labels in pixels."""
 _TALLEST = 640
+_TALL = 440
+"""Height of a figure in pixels above which the longer side of the model lies across."""
 _WHOLE = "whole layer"
 _COLUMNS = 3
 """Maximum number of heat maps per row."""
@@ -54,6 +56,9 @@ def head_heatmap(
     width: int = WIDTH,
 ) -> alt.LayerChart:
     """Draw any head metric with one cell per head.
+
+    Layers are rows. If there are more layers than heads and the figure would be tall, heads are
+    rows.
 
     Values of one sign are shaded from 0, which has the background color. Values of both signs use a
     diverging scale that is neutral gray at 0. NaN, for a head that was not measured, is drawn as a
@@ -90,14 +95,22 @@ def head_heatmap(
         table = table[table["head"].isin(columns)]
     label = f"datum.value == '{_WHOLE}' ? 'all' : datum.value"
     columns_scale = alt.Scale(domain=columns) if layers is not None else alt.Undefined
-    base = alt.Chart().encode(
-        x=alt.X(
-            "head:O",
-            axis=_axis(label if layers is not None else "datum.value", orient="top", title="head"),
-            scale=columns_scale,
-        ),
-        y=alt.Y("layer:O", axis=_axis("'L' + datum.value", title="layer", domain=False)),
-    )
+    available = width - 2 * PADDING - _AXIS - color_bar_width(value_title)
+    n_layers = len(heads)
+    cell = _cell(_CELL, available, len(columns), n_layers)
+    if is_turned := n_layers > heads.shape[1] and n_layers * cell > _TALL:
+        cell = _cell(_CELL, available, n_layers, len(columns))
+    head_label = label if layers is not None else "datum.value"
+    head_axis: dict[str, Any] = {"title": "head"}
+    layer_axis: dict[str, Any] = {"title": "layer"}
+    (layer_axis if is_turned else head_axis)["orient"] = "top"
+    (head_axis if is_turned else layer_axis)["domain"] = False
+    across, down = (alt.Y, alt.X) if is_turned else (alt.X, alt.Y)
+    encodings = [
+        across("head:O", axis=_axis(head_label, **head_axis), scale=columns_scale),
+        down("layer:O", axis=_axis("'L' + datum.value", **layer_axis)),
+    ]
+    base = alt.Chart().encode(*encodings)
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
         color=alt.Color(
             "value:Q",
@@ -122,8 +135,7 @@ def head_heatmap(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
         chart_layers.append(dots.properties(data=inline(table.loc[has_dot, ["layer", "head"]])))
-    available = width - 2 * PADDING - _AXIS - color_bar_width(value_title)
-    step = alt.Step(_cell(_CELL, available, len(columns), len(heads)))
+    step = alt.Step(cell)
     chart = alt.LayerChart(layer=chart_layers).properties(width=step, height=step)
     return offline(publication(chart, title, width))
 
@@ -139,6 +151,8 @@ def head_heatmaps(
 ) -> alt.VConcatChart:
     """Draw one heat map per quantity, at most three in a row, with one cell per head.
 
+    Layers are rows. If there are more layers than heads and the figure would be tall, heads are
+    rows.
     Each panel has its own scale, from 0 to the largest value, which is in the panel's title. A dark
     cell in one panel can therefore be a small number in another panel. Panels of `same_scale` share
     a scale, and are at most two in a row, so that the two panels are next to each other.
@@ -171,11 +185,20 @@ def head_heatmaps(
         if np.isinf(array).any() or (array < 0).any():
             raise ValueError(f"head_heatmaps takes finite values from 0 on; {name!r} has others")
     headers = {name: _header(name, array) for name, array in arrays.items()}
-    header_width = max(map(text_width, headers.values())) - _PANEL
-    min_width = max(header_width, _SMALLEST * next(iter(shapes.values()))[1])
     shared = same_scale or {}
-    most_columns = 2 if shared else _COLUMNS
-    columns = panels_in_row(width, most_columns, least=min_width, gap=_GAP, axis=_PANEL)
+    n_layers, n_heads = next(iter(shapes.values()))
+
+    def columns_for(n_cells: int) -> int:
+        header_width = max(map(text_width, headers.values())) - _PANEL
+        min_width = max(header_width, _SMALLEST * n_cells)
+        most = 2 if shared else _COLUMNS
+        return panels_in_row(width, most, least=min_width, gap=_GAP, axis=_PANEL)
+
+    columns = columns_for(n_heads)
+    room = panel_width(width, columns, gap=_GAP, axis=_PANEL)
+    height = -(-len(arrays) // columns) * n_layers * _cell(_SMALL_CELL, room, n_heads, n_layers)
+    if is_turned := n_layers > n_heads and height > _TALL:
+        columns = columns_for(n_layers)
     tops = {name: _top(array) for name, array in arrays.items()}
     for name, other in shared.items():
         tops[name] = tops[other] = max(tops[name], tops[other])
@@ -191,6 +214,7 @@ def head_heatmaps(
             marked=(marked or {}).get(name),
             is_first=number % columns == 0,
             is_last=number + columns >= len(arrays),
+            is_turned=is_turned,
         )
         for number, (name, array) in enumerate(arrays.items())
     ]
@@ -270,29 +294,33 @@ def _panel(
     marked: ArrayLike | None,
     is_first: bool,
     is_last: bool,
+    is_turned: bool,
 ) -> alt.Chart | alt.LayerChart:
-    """Return a panel; only the first column has the title "layer", only the last row "head"."""
+    """Return a panel; only the first column has a title to its left, only the last row below."""
     layer, head = (index.ravel() for index in np.indices(array.shape))
     table = pd.DataFrame({"layer": layer, "head": head, "value": array.ravel()}).dropna()
     table = table.assign(name=row_names(table))
     layers, heads = (alt.Scale(domain=list(range(n))) for n in array.shape)
-    step = _cell(_SMALL_CELL, room, array.shape[1], array.shape[0])
-    x = alt.X(
+    sides = array.shape if is_turned else array.shape[::-1]
+    step = _cell(_SMALL_CELL, room, *sides)
+    across, down = (alt.Y, alt.X) if is_turned else (alt.X, alt.Y)
+    has_head, has_layer = (is_first, is_last) if is_turned else (is_last, is_first)
+    by_head = across(
         "head:O",
         axis=_axis("datum.value", domain=False),
-        title="head" if is_last else None,
+        title="head" if has_head else None,
         scale=heads,
     )
-    y = alt.Y(
+    by_layer = down(
         "layer:O",
         axis=_axis("'L' + datum.value", domain=False),
-        title="layer" if is_first else None,
+        title="layer" if has_layer else None,
         scale=layers,
     )
     cells = alt.Chart(inline(table)).mark_rect(stroke=LIGHT.ground, strokeWidth=1)
     cells = cells.encode(
-        x=x,
-        y=y,
+        by_head,
+        by_layer,
         color=alt.Color(
             "value:Q",
             legend=None,
@@ -309,6 +337,6 @@ def _panel(
         dots = alt.Chart(alt.InlineData(values=rows)).mark_point(
             filled=True, opacity=1, size=24, color=LIGHT.text, stroke=LIGHT.ground, strokeWidth=1
         )
-        chart = alt.LayerChart(layer=[cells, dots.encode(x=x, y=y)])
+        chart = alt.LayerChart(layer=[cells, dots.encode(by_head, by_layer)])
     title = alt.TitleParams(header, anchor="start", frame="group", fontSize=LABEL + 1, offset=4)
     return chart.properties(width=alt.Step(step), height=alt.Step(step), title=title)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain, count, product
 from string import ascii_lowercase
 
@@ -27,6 +27,7 @@ from attnwidget.charts.theme import (
 )
 
 _TEXT = 10
+_DOT = "•"
 _LINE = _TEXT + 1
 _AXIS = 46
 """Width of the layer labels in pixels."""
@@ -38,16 +39,23 @@ _LINES = 3
 
 
 def named_heads(
-    names: ArrayLike, strengths: ArrayLike, *, title: str, width: int = WIDTH
+    names: ArrayLike,
+    strengths: ArrayLike,
+    *,
+    title: str,
+    only_dots: Collection[str] = (),
+    width: int = WIDTH,
 ) -> alt.LayerChart:
     """Draw one cell per head with its name, shaded by strength; unnamed heads have empty cells.
 
     A letter replaces a name that does not fit into its cell. The subtitle explains the letters.
+    Frequent names that say little have a dot instead, and no shade, so that the others stand out.
 
     Args:
         names: Name of each head, strings [L, H]; "" = no name.
         strengths: Strength of each head from 0 to 1, [L, H].
         title: Figure title; further lines become the subtitle.
+        only_dots: Names that have a dot.
         width: Figure width in pixels.
 
     Raises:
@@ -71,13 +79,15 @@ def named_heads(
     available = width - 2 * PADDING - _AXIS - color_bar_width("strength")
     step = max(_NARROWEST, int(available) // labels.shape[1])
     lines_of = {name: _wrapped(name, step - _MARGIN) for name in labels.ravel()}
+    lines_of |= {name: [_DOT] for name in only_dots}
     letters = _letters([name for name in labels.ravel() if name and not lines_of[name]])
     lines_of |= {name: [letter] for name, letter in letters.items()}
     # A no-break space keeps a letter and its name on one line.
     title += "\n" + ", ".join(f"{letter}\xa0{name}" for name, letter in letters.items())
     table["text"] = ["\n".join(lines_of[name]) for name in table["says"]]
     table["lines"] = [len(lines_of[name]) for name in table["says"]]
-    table["light"] = table["strength"] > LIGHT_TEXT_FROM
+    table["shade"] = table["strength"].where(~table["says"].isin(list(only_dots)), 0.0)
+    table["light"] = table["shade"] > LIGHT_TEXT_FROM
     heads, layers = (alt.Scale(domain=list(range(n))) for n in labels.shape[::-1])
     base = alt.Chart(inline(table)).encode(
         x=alt.X("head:O", title="head", scale=heads, axis=alt.Axis(orient="top", ticks=False)),
@@ -94,7 +104,7 @@ def named_heads(
         ],
     )
     cells = base.mark_rect(stroke=LIGHT.ground, strokeWidth=1).encode(
-        color=alt.Color("strength:Q", scale=ink_scale(), legend=color_bar("strength"))
+        color=alt.Color("shade:Q", scale=ink_scale(), legend=color_bar("strength"))
     )
     color = alt.condition("datum.light", alt.value(LIGHT.ground), alt.value(LIGHT.text))
     layers_of_chart = [cells]

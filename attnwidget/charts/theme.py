@@ -118,6 +118,7 @@ class Theme:
     as in the widgets. `layers` are the anchor colors from the first to the last layer, with the
     same contrast. `ramp` is the widgets' scale of attention weights and begins with the background.
     `factors` are position, grammar, same word and the rest of what decides where a head looks.
+    `families` are names about neighbors, grammar, pronouns and equal words, and other names.
     """
 
     ground: str
@@ -134,6 +135,7 @@ class Theme:
     diverging: tuple[str, ...]
     layers: tuple[str, ...]
     factors: tuple[str, ...]
+    families: tuple[str, ...]
 
 
 LIGHT = Theme(
@@ -151,6 +153,7 @@ LIGHT = Theme(
     diverging=("#8c3403", "#d98a5c", "#e9e9ec", "#7fa6ec", "#124a9c"),
     layers=("#b05400", "#b22f59", "#7e03a8", "#0d0887"),
     factors=("#0f7d62", "#b5661a", "#3f74b8", "#d3d5d9"),
+    families=("#0f9d7a", "#d17a22", "#c2559d", "#5a8fd0", "#6f5bd0"),
 )
 DARK = Theme(
     ground="#111111",
@@ -167,6 +170,7 @@ DARK = Theme(
     diverging=("#ffb98a", "#b0602c", "#2e2f34", "#3a68b5", "#a6c8ff"),
     layers=("#8080d6", "#d678c8", "#f8a06e", "#f6e896"),
     factors=("#35b08d", "#dd8f45", "#7aa7e6", "#45474d"),
+    families=("#35c39f", "#f0a04b", "#e58ac6", "#86b4ee", "#a99bf5"),
 )
 
 

@@ -279,7 +279,8 @@ def _finding(changes: ScoreChanges, unit: str, score: str, judged: bool) -> str:
     none = f"No {unit} changes" if n_units > 1 else f"The {unit} does not change"
     smallest = _typical(changes)
     if not np.isfinite(smallest):
-        too_few = f"{n} are too few for any change to be significant"
+        verb = "is" if len(changes.intact) == 1 else "are"
+        too_few = f"{n} {verb} too few for any change to be significant"
         return f"{none} the {quantity} significantly; {too_few}."
     amount = f"{100 * smallest:.1f} points" if judged else f"{smallest:.2g}{_UNITS.get(score, '')}"
     least = f"a change under {amount} cannot be significant with {n}"

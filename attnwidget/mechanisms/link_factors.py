@@ -24,6 +24,7 @@ from attnwidget.mechanisms.checked_places import head_at, refuse_hidden
 from attnwidget.mechanisms.input_positions import positions
 from attnwidget.mechanisms.rotations import Rotation, known_rotation
 from attnwidget.mechanisms.swapped_keys import SwappedKeys, swapped_keys
+from attnwidget.mechanisms.written_parts import WrittenPart, written_parts
 from attnwidget.text.factor_text import LARGEST_FACTOR, factor_number, factor_text
 from attnwidget.text.percent import percent
 from attnwidget.text.place_of_token import TokenName, place_of_token
@@ -50,6 +51,11 @@ _MOSTLY = 0.6
 # Share of the total from which a part in the other direction is named, and its smallest factor.
 _AGAINST = 0.5
 _LEAST_AGAINST = math.log(1.5)
+# Smallest factor of "what earlier heads wrote there" that is divided among heads and words.
+_LEAST_DIVIDED = math.log(1.5)
+# Number of heads and words that the sentence about them names, and the smallest factor of each.
+_NAMED_PARTS = 2
+_LEAST_PART = math.log(1.1)
 # Factor up to which two weights count as equal.
 _EQUAL = math.log(1.05)
 
@@ -70,6 +76,10 @@ class LinkFactors(Result):
             position embedding, the rotation or the relative bias) and "heads" (the outputs of all
             earlier heads at the key). A part that does not exist has no entry.
         n_words: Number of words that a typical word is the mean of; 1 for a rival key.
+        written: Parts of the factor "heads" by earlier head and by the word that the head read, the
+            largest first; their logarithms sum to that of the factor. Empty for a factor below 1.5
+            in both directions.
+        not_written: Reason why a factor of 1.5 or more is not divided, or "".
         model_name: Name of the model.
 
     Example:
@@ -90,6 +100,8 @@ class LinkFactors(Result):
     ratio: float
     logs: Mapping[str, float]
     n_words: int
+    written: tuple[WrittenPart, ...] = ()
+    not_written: str = ""
 
     @property
     def factors(self) -> dict[str, float]:
@@ -137,6 +149,54 @@ class LinkFactors(Result):
             reason += f", in spite of {_NAMES[against]}"
         return reason
 
+    @property
+    def written_finding(self) -> str:
+        """The earlier heads with the largest parts, and the words that they read; "" if undivided.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.mechanisms import link_factors
+            >>> text = "The captain told his men that he would not leave the ship."
+            >>> attention = load_model(device="cpu").attend(text)
+            >>> link_factors(attention, "L2 H8", ("the", 2), "ship").written_finding
+            'What earlier heads wrote there × 2.3: L0 H2 about “the” × 1.3, all other heads and \
+words × 1.8.'
+        """
+        if not self.written:
+            return self.not_written
+        total = self.logs["heads"]
+        sign = math.copysign(1.0, total)
+        helping = [part for part in self.written if sign * part.log >= _LEAST_PART]
+        named = helping[:_NAMED_PARTS]
+        name = _NAMES["heads"]
+        subject = f"{name[0].upper()}{name[1:]} {factor_text(_factor(total))}"
+        if not named:
+            least = factor_text(_factor(sign * _LEAST_PART))
+            side = "above" if sign > 0 else "below"
+            return f"{subject}: many heads about many words, none of them {side} {least}."
+        rest = factor_text(_factor(total - sum(part.log for part in named)))
+        parts = ", ".join(
+            f"{part.head} about “{part.text.strip()}” {factor_text(_factor(part.log))}"
+            for part in named
+        )
+        return f"{subject}: {parts}, all other heads and words {rest}."
+
+    def written_frame(self) -> pd.DataFrame:
+        """Return one row per earlier head and word: layer, head, word, text, factor, log.
+
+        The product of the factors is the factor "heads". `attrs` has the "model" and the "head".
+        """
+        import pandas as pd
+
+        rows = [
+            (part.head.layer, part.head.head, part.word, part.text, _factor(part.log), part.log)
+            for part in self.written
+        ]
+        columns = ["layer", "head", "word", "text", "factor", "log"]
+        frame = pd.DataFrame(rows, columns=columns)
+        frame.attrs |= {"model": self.model_name, "head": str(self.head)}
+        return frame
+
     def rows(self) -> list[tuple[str, float, float]]:
         """Return the name, the factor and its logarithm for each part, and for "together"."""
         rows = [(_NAMES[name], _factor(value), value) for name, value in self.logs.items()]
@@ -164,7 +224,8 @@ class LinkFactors(Result):
         return factor_bars(
             self.to_frame().rename(columns={"log": "value"}),
             title=f"{self.finding}\n{self.model_name}; each factor swaps one part of "
-            f"“{self.tokens[1].strip()}” for that of {self.rival}, in all orders",
+            f"“{self.tokens[1].strip()}” for that of {self.rival}, in all orders\n"
+            f"{self.written_finding}",
             value_title=f"weight, relative to {self.rival}",
             width=width,
         )
@@ -283,12 +344,28 @@ word itself.'
             "as one part"
         )
     swapped = swapped_keys(attention, named_head, key)
-    scores, names = _scores(attention, named_head, row, key, swapped, rotation)
+    score = _KeyScores.of_head(attention, named_head, row, key, rotation)
+    scores, names = _scores(attention, score, swapped)
     changes = shapley_values(scores, len(names))
     tokens = [axes.query.text[query], axes.key.text[key]]
     if against is not None:
         tokens.append(axes.key.text[against])
     logs = {name: float(change[rivals].mean()) for name, change in zip(names, changes, strict=True)}
+    written: tuple[WrittenPart, ...] = ()
+    not_written = ""
+    if abs(logs.get("heads", 0.0)) >= _LEAST_DIVIDED:
+        try:
+            written = written_parts(
+                attention,
+                named_head,
+                key,
+                rivals,
+                has_place="place" in names,
+                score=score,
+                total=logs["heads"],
+            )
+        except ValueError as error:
+            not_written = str(error)
     return LinkFactors(
         head=named_head,
         query=query,
@@ -301,6 +378,8 @@ word itself.'
         ratio=_factor(sum(logs.values())),
         logs=logs,
         n_words=len(rivals),
+        written=written,
+        not_written=not_written,
         model_name=attention.model_name,
     )
 
@@ -321,35 +400,71 @@ def _other_words(
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class _KeyScores:
+    """Scores of keys, with the place of each key or with that of one key.
+
+    Attributes:
+        row: Query, keys and bias of the query.
+        key: Index of the key whose place is swapped in.
+        rotation: Rotation of queries and keys.
+        shifts: Number of positions from each key to that key, [K]; 0 without a rotation.
+    """
+
+    row: ScoreParts
+    key: int
+    rotation: Rotation
+    shifts: Tensor
+
+    @classmethod
+    def of_head(
+        cls, attention: Attention, head: Head, row: ScoreParts, key: int, rotation: Rotation
+    ) -> _KeyScores:
+        shifts = torch.zeros(len(row.key), dtype=torch.float64, device="cpu")
+        if len(rotation.pairs):
+            token_positions = shifts.new_tensor(positions(attention, head.stack))
+            shifts = token_positions[key] - token_positions
+        return cls(row, key, rotation, shifts)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether the scores have a place that is no part of the residual stream."""
+        return len(self.rotation.pairs) > 0 or self.row.bias is not None
+
+    def placed(self, keys: Tensor, is_swapped: bool) -> Tensor:
+        """Return the keys after the rotation by the swapped place."""
+        if not is_swapped or not len(self.rotation.pairs):
+            return keys
+        angles = self.shifts[:, None] * self.rotation.frequencies
+        return turned(keys, self.rotation.pairs, angles)
+
+    def of_placed(self, keys: Tensor, is_swapped: bool) -> Tensor:
+        """Return the scores of keys after the rotation."""
+        scores = capped(self.row.scaling * keys @ self.row.query[0], self.row.softcap)
+        if self.row.bias is None:
+            return scores
+        bias = self.row.bias[0]
+        return scores + (bias[self.key].expand_as(bias) if is_swapped else bias)
+
+    def __call__(self, keys: Tensor, is_swapped: bool) -> Tensor:
+        return self.of_placed(self.placed(keys, is_swapped), is_swapped)
+
+
 def _scores(
-    attention: Attention,
-    head: Head,
-    row: ScoreParts,
-    key: int,
-    swapped: SwappedKeys,
-    rotation: Rotation,
+    attention: Attention, score: _KeyScores, swapped: SwappedKeys
 ) -> tuple[dict[Swapped, Tensor], list[str]]:
     """Return the scores of all tokens for each set of swapped parts, and the names of the parts."""
-    turns = len(rotation.pairs) > 0
-    has_place = swapped.has_place or turns or row.bias is not None
+    row, key = score.row, score.key
+    has_place = swapped.has_place or score.has_place
     exists = {"word": True, "place": has_place, "heads": swapped.has_heads}
     names = [name for name, is_part in exists.items() if is_part]
-    shifts = torch.zeros(len(row.key), dtype=torch.float64, device="cpu")
-    if turns:
-        token_positions = shifts.new_tensor(positions(attention, head.stack))
-        shifts = token_positions[key] - token_positions
-    bias = torch.zeros(len(row.key), dtype=torch.float64, device="cpu")
-    if row.bias is not None:
-        bias = row.bias[0]
     tolerance = _ROUNDING * max(float(row.key.abs().max()), 1e-6)
-    tolerance *= 1 + float(shifts.abs().max()) * _ANGLE / _ROUNDING
+    tolerance *= 1 + float(score.shifts.abs().max()) * _ANGLE / _ROUNDING
     scores: dict[Swapped, Tensor] = {}
     for choice in product((False, True), repeat=len(names)):
         is_swapped = dict.fromkeys(exists, False) | dict(zip(names, choice, strict=True))
         word, place, heads = (is_swapped[name] for name in exists)
-        keys = swapped.keys[word, place and swapped.has_place, heads]
-        if place and turns:
-            keys = turned(keys, rotation.pairs, shifts[:, None] * rotation.frequencies)
+        keys = score.placed(swapped.keys[word, place and swapped.has_place, heads], place)
         # All parts of the source token make the key itself, and no part leaves each key as it is.
         whole = row.key[key].expand_as(row.key) if all(choice) else row.key
         if all(choice) or not any(choice):
@@ -360,8 +475,7 @@ def _scores(
                     "wrote the query and the key"
                 )
             keys = whole
-        own_bias = bias[key].expand_as(bias) if place else bias
-        scores[choice] = capped(row.scaling * keys @ row.query[0], row.softcap) + own_bias
+        scores[choice] = score.of_placed(keys, place)
     return _with_equal_words(scores, swapped.same_word), names
 
 

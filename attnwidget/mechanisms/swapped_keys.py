@@ -42,6 +42,10 @@ _PLACE = ("positions", "token types")
 Sources = tuple[bool, bool, bool]
 
 
+#: Function from keys, [K, D], and whether the place is swapped, to scores, [K].
+ScoreOfKeys = Callable[[Tensor, bool], Tensor]
+
+
 @dataclass(frozen=True, eq=False)
 class SwappedKeys:
     """Keys of a head for each choice of swapped parts.
@@ -88,6 +92,42 @@ def swapped_keys(attention: Attention, head: Head, source: int) -> SwappedKeys:
         return swap.keys(key_indices)
 
 
+def head_gradients(
+    attention: Attention,
+    head: Head,
+    source: int,
+    choices: Sequence[tuple[bool, bool]],
+    shares: Sequence[float],
+    score: ScoreOfKeys,
+) -> dict[tuple[str, int], Tensor]:
+    """Return the gradients of the scores of a head with respect to the outputs of earlier heads.
+
+    At each token, the outputs of earlier heads lie on the line from its own outputs (share 0) to
+    the outputs at the source token (share 1).
+
+    Args:
+        attention: Attention from an intact model, as in `swapped_keys`.
+        head: Head whose scores are derived.
+        source: Index of the source token.
+        choices: Whether the word and the place are those of the source token (C pairs).
+        shares: Positions on the line (T).
+        score: Scores of keys.
+
+    Returns:
+        Gradients at every key by stack and layer of the earlier heads, float64 [C, T, K, width].
+
+    Raises:
+        ValueError, RuntimeError: As in `swapped_keys`; ValueError also if the outputs of the heads
+            of a layer are not known.
+    """
+    stream = stream_of(attention)
+    _, key_indices = input_places(attention, head.stack)
+    reading = reading_of(attention, "a swapped key")
+    with reading.model.lock.in_turn():
+        swap = _Swap(attention, head, stream.records, reading.inputs, key_indices[source])
+        return swap.gradients(choices, shares, score, key_indices)
+
+
 class _Swap:
     """Swap of the parts of one token of an input.
 
@@ -123,6 +163,8 @@ class _Swap:
         self._has_place = not bool(self._is_same(places).all())
         self._has_heads = self._is_written()
         self._same_word = self._is_same(words)
+        # Outputs of the heads of each layer in a pass with gradients.
+        self._leaves: dict[tuple[str, int], Tensor] | None = None
 
     def keys(self, key_indices: Sequence[int]) -> SwappedKeys:
         """Return the keys of all choices, at some tokens of the input."""
@@ -146,6 +188,43 @@ class _Swap:
             self._has_heads,
             self._same_word.cpu()[at],
         )
+
+    def gradients(
+        self,
+        choices: Sequence[tuple[bool, bool]],
+        shares: Sequence[float],
+        score: ScoreOfKeys,
+        key_indices: Sequence[int],
+    ) -> dict[tuple[str, int], Tensor]:
+        """Return the gradients of `head_gradients`."""
+        entries = list(product(choices, shares))
+        at = torch.tensor(list(key_indices), dtype=torch.long, device=self._device)
+        maps = self._records.n_heads * self._n_tokens**2
+        step = max(1, _NUMBERS_AT_ONCE // max(maps, 1))
+        parts: dict[tuple[str, int], list[Tensor]] = {}
+        for first in range(0, len(entries), step):
+            some = entries[first : first + step]
+            self._leaves = {}
+            with torch.enable_grad():
+                keys = self._run(
+                    [(*choice, True) for choice, _ in some],
+                    torch.tensor([share for _, share in some], device=self._device),
+                )
+                scores = [
+                    score(key.cpu().double()[at.cpu()], choice[1])
+                    for key, (choice, _) in zip(keys, some, strict=True)
+                ]
+                self._check_leaves()
+                gradients = torch.autograd.grad(
+                    torch.stack(scores).sum(), list(self._leaves.values()), allow_unused=True
+                )
+            for (site, leaf), gradient in zip(self._leaves.items(), gradients, strict=True):
+                known = torch.zeros_like(leaf) if gradient is None else gradient
+                by_token = known.reshape(len(some), self._n_tokens, -1)[:, at]
+                parts.setdefault(site, []).append(by_token.detach().cpu().double())
+        self._leaves = None
+        shape = len(choices), len(shares)
+        return {site: torch.cat(some).unflatten(0, shape) for site, some in parts.items()}
 
     def _embedded(self, kinds: Sequence[str]) -> list[tuple[nn.Module, Record]]:
         """Return the tables of some kinds in the stack of the keys, with their outputs."""
@@ -185,20 +264,38 @@ class _Swap:
 
     def _is_written(self) -> bool:
         """Return whether earlier heads wrote to the states of the keys."""
+        return bool(self._writing_layers())
+
+    def _writing_layers(self) -> set[tuple[str, int]]:
+        """Return the stack and the layer of the heads that wrote to the states of the keys."""
         is_cross = self._head.stack == "cross"
-        return any(
-            stack in self._stacks()
+        return {
+            (stack, layer)
+            for stack, layer in self._records.calls
+            if stack in self._stacks()
             and (is_cross or layer < self._head.layer)
             and self._records.writes(stack, layer)
-            for stack, layer in self._records.calls
-        )
+        }
+
+    def _check_leaves(self) -> None:
+        """Refuse a model with a layer whose outputs of heads were not replaced."""
+        if self._writing_layers() - set(self._leaves or {}):
+            raise ValueError(
+                f"the outputs of single heads of {self._model_name} are not known, so what earlier "
+                "heads wrote cannot be divided among them"
+            )
 
     def _stacks(self) -> set[str]:
         """Return the stacks whose heads write to the states of the keys."""
         return {self._stack} if self._stack == "encoder" else {self._stack, "cross"}
 
-    def _run(self, choices: Sequence[Sources]) -> Tensor:
-        """Return the keys of the head in each entry of a batch, [B, n, D]."""
+    def _run(self, choices: Sequence[Sources], shares: Tensor | None = None) -> Tensor:
+        """Return the keys of the head in each entry of a batch, [B, n, D].
+
+        Args:
+            choices: Parts that come from the source token, in each entry.
+            shares: Share of the source token in swapped outputs of heads, [B]; None = 1.
+        """
         keys: list[Tensor] = []
 
         def on_layer(seen: LayerAttention) -> None:
@@ -210,10 +307,10 @@ class _Swap:
             raise ReachedError
 
         own = torch.arange(self._n_tokens, dtype=torch.long, device=self._device)
-        indices = [
+        words, places, heads = (
             torch.stack([own * 0 + self._source if is_swapped else own for is_swapped in swapped])
             for swapped in zip(*choices, strict=True)
-        ]
+        )
         count = len(choices)
         inputs = {
             name: value.expand(count, *value.shape[1:]) if value.ndim else value
@@ -221,7 +318,7 @@ class _Swap:
         }
         options = without_cache(self._hf_model)
         with (
-            self._replaced(*indices),
+            self._replaced(words, places, heads, shares),
             suppress(ReachedError),
             tap(self._hf_model, on_layer),
         ):
@@ -233,13 +330,14 @@ class _Swap:
             )
         return keys[0]
 
-    def _replaced(self, words: Tensor, places: Tensor, heads: Tensor) -> Any:
+    def _replaced(self, words: Tensor, places: Tensor, heads: Tensor, shares: Tensor | None) -> Any:
         """Replace the tables and the attention modules by their outputs at other tokens.
 
         Args:
             words: Index of the token whose word each token has, in each entry, [B, n].
             places: Index of the token whose place each token has, [B, n].
             heads: Index of the token whose outputs of earlier heads each token has, [B, n].
+            shares: Share of these outputs, [B]; the rest is each token's own. None = 1.
         """
         calls: Counter[nn.Module] = Counter()
         target = self._records.calls[self._head.stack, self._head.layer]
@@ -265,6 +363,8 @@ class _Swap:
                 if self._other_stack(module, written):
                     return forward(*args, **kwargs)
                 moved = self._gathered(written.tensor, heads)
+                if shares is not None:
+                    moved = self._between(written, moved, shares)
                 if written is not record:
                     moved = moved.reshape(-1, *record.tensor.shape[1:])
                 return record.with_tensor(moved)
@@ -278,6 +378,21 @@ class _Swap:
             if module in self._records.of_modules
         }
         return replaced_forwards(makers)
+
+    def _between(self, record: Record, moved: Tensor, shares: Tensor) -> Tensor:
+        """Return outputs between a token's own and moved ones, as a leaf of the gradients."""
+        if not record.writers:
+            # The output projection, which comes later, is replaced too.
+            return moved
+        count = len(shares)
+        own = torch.arange(self._n_tokens, dtype=torch.long, device=self._device)
+        kept = self._gathered(record.tensor, own.expand(count, -1))
+        weight = shares.to(moved.dtype).reshape(-1, *[1] * (moved.ndim - 1))
+        leaf = (kept + weight * (moved - kept)).detach().requires_grad_()
+        writer = record.writers[0]
+        assert self._leaves is not None
+        self._leaves[writer.stack, writer.layer] = leaf
+        return leaf
 
     def _other_stack(self, module: nn.Module, record: Record) -> bool:
         """Return whether a module writes to another stack than that of the keys."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from attnwidget.corpus.results import extreme_head, layer_means, per_head
 from attnwidget.corpus.segment_means import SegmentMeansResult
 from attnwidget.hidden_frames import hides_frames
+from attnwidget.metrics.entropy import LEAST_FROM_FIRST
 from attnwidget.text.counted import counted
 from attnwidget.text.percent import percent
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
     from attnwidget.corpus.results import Measurements
     from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
-
-#: Entropy from the first token in nats from which the finding reports it.
-_LEAST_FROM_FIRST = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +90,7 @@ class BroadHeads(SegmentMeansResult):
             )
         means = layer_means(self.entropy_from_first)
         # In a causal model, the first token sees only itself.
-        if np.nanmax(means) < _LEAST_FROM_FIRST:
+        if np.nanmax(means) < LEAST_FROM_FIRST:
             return answer
         last = int(np.flatnonzero(np.isfinite(means))[-1])
         return f"{answer}; from {self.first}, L{last} has {means[last]:.2f} nats"
@@ -161,8 +159,8 @@ def broad_heads(
         >>> model = load_model()
         >>> segments = make_segments(["The cat sat on the mat."], model)
         >>> measured = measure(model, segments, ["entropy", "confidence"], progress=False)
-        >>> broad_heads(measured).finding.split(";")[0]
-        'No head has more than 3.8 nats of entropy (most: L3 H11, 2.03'
+        >>> broad_heads(measured).finding.split("; from")[0]
+        'No head has more than 3.8 nats of entropy (most: L3 H11, 2.03; even attention: 2.20)'
     """
     missing = [name for name in ("entropy", "confidence") if name not in measured]
     if missing:

@@ -12,12 +12,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from attnwidget.corpus.accumulator import Batch, LayerBatch
-from attnwidget.corpus.results import LayerCurves, extreme_head, per_head
+from attnwidget.corpus.results import HeadMetrics, LayerCurves, extreme_head, per_head
 from attnwidget.corpus.segment_means import SegmentMeans, SegmentMeansResult
 from attnwidget.corpus.token_classes import STANDARD_CLASSES
 from attnwidget.kernels.causal import is_causal
 from attnwidget.kernels.entropy import confidence, entropy
 from attnwidget.text.near_names import among
+
+#: Smallest entropy from the first token in nats that is reported. In a causal model, the first
+#: token sees only itself, and its entropy is 0 apart from the smoothing.
+LEAST_FROM_FIRST = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +64,24 @@ class EntropyResult(SegmentMeansResult):
         "Entropy of attention",
         "entropy in nats (0: one token, {self.uniform:.2f}: all alike)",
         {"uniform": "self.uniform"},
+        "{self.model_name}, {self._inputs}{self._about_first}",
     )
+
+    @property
+    def first_sees_itself(self) -> bool:
+        """Whether the first token attends only to itself in every head, as in causal models."""
+        return bool(np.nanmax(self.entropy_from_first) < LEAST_FROM_FIRST)
+
+    @property
+    def _about_first(self) -> str:
+        return "; the first token sees only itself" if self.first_sees_itself else ""
+
+    def _arrays(self, key: str) -> HeadMetrics:
+        """Return the arrays, without a curve for a first token that sees only itself."""
+        arrays = super()._arrays(key)
+        if key == "curve" and self.first_sees_itself:
+            del arrays[f"from {self.first}"]
+        return arrays
 
 
 class Entropy(SegmentMeans[EntropyResult]):

@@ -72,6 +72,7 @@ const state = (change: Partial<LinkState> = {}): LinkState => ({
     finding: "In L1 H0, “cat” gives “sat” 83 %, 2.0 times the weight of a typical word.",
     rival: "a typical word",
     n_words: 2,
+    written: "",
   }),
   _wavelengths: answer({
     parts: [
@@ -150,13 +151,24 @@ describe("what is shown", () => {
       "its place × 0.50",
       "together × 2.0",
     ]);
-    expect(why?.below[0]).toContain("the geometric mean of the 2 other words");
+    expect(why?.below.join("")).toContain("the geometric mean of the 2 other words");
     const [placed] = scene(state()).panels;
     const [block] = placed?.blocks ?? [];
     expect(block?.ticks.map(({ text }) => text)).toEqual(["× 0.5", "equal", "× 2"]);
     const at = block?.ticks.map(({ x }) => x) ?? [];
     expect(at[1]).toBe(block?.zero);
     expect((at[2] ?? 0) - (at[1] ?? 0)).toBeCloseTo((at[1] ?? 0) - (at[0] ?? 0));
+  });
+
+  test("the earlier heads and their words, only where they matter", () => {
+    const found = state()._why?.found as Why;
+    const written = "What earlier heads wrote there × 2.3: L0 H2 about “the” × 1.3.";
+    const [open] = panelsOf(state({ _why: answer({ ...found, written }) }), LINK);
+    expect(open?.below[0]).toBe(written);
+    const texts = (shown: LinkState) => scene(shown).panels[0]?.lines.map(({ text }) => text) ?? [];
+    const opened = texts(state({ _why: answer({ ...found, written }) })).join(" ");
+    expect(opened).toContain("L0 H2 about “the” × 1.3");
+    expect(texts(state()).join(" ")).not.toContain("about");
   });
 
   test("a factor beyond 100,000 ends at the edge, and the table has its value", () => {

@@ -27,7 +27,7 @@ from attnwidget.behaviors.effects.head_effect import head_effect, outcome_of
 from attnwidget.behaviors.effects.question_losses import QuestionLosses, question_losses
 from attnwidget.behaviors.head_atlas import build_atlas
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
-from attnwidget.demo import demo_prose, demo_treebank
+from attnwidget.demo import demo_atlas, demo_prose, demo_treebank
 from attnwidget.interventions.examples import encode_examples
 from attnwidget.text.segments import Segment
 from fixtures import planted_circuit as planted
@@ -108,6 +108,24 @@ def test_an_atlas_is_a_table_and_a_figure(of_circuit: Atlas) -> None:
         of_circuit.find("retrieval")
     with pytest.raises(ValueError, match=naming("head 4", "0 to 3")):
         of_circuit.card(0, 4)
+
+
+def test_the_chart_counts_heads_that_rest() -> None:
+    found = demo_atlas()
+    spec = found.chart().to_dict()
+    (rows,) = spec["datasets"].values()
+    resting = {row["name"]: row for row in rows if row["says"] == "rests on [CLS]"}
+    assert len(resting) == (found.names == "rests on [CLS]").sum() == 29
+    assert all(
+        row["text"] == "•" and row["shade"] == 0 < row["strength"] for row in resting.values()
+    )
+    others = [row for row in rows if row["says"] and row["name"] not in resting]
+    assert len(others) == 9
+    assert all(row["shade"] == row["strength"] and row["text"] != "•" for row in others)
+    subtitle = " ".join(spec["title"]["subtitle"])
+    assert "9 of 72 heads do more than rest; •: rests on [CLS] 29; 34 without a name" in subtitle
+    # A letter never stands for a name that has a dot.
+    assert subtitle.count("rests on") == 1
 
 
 def same(first: Atlas, second: Atlas) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from attnwidget.charts.head_heatmap import head_heatmaps
+from attnwidget.charts.head_heatmap import head_heatmap, head_heatmaps
 from refusals import naming
 
 
@@ -31,6 +31,28 @@ def test_every_panel_has_its_cells_and_its_own_scale() -> None:
         assert panel["encoding"]["color"]["scale"]["domain"] == [0.0, top]
         assert panel["title"]["text"] == f"{name}: up to {top:.2g}"
         assert panel["encoding"]["y"]["scale"]["domain"] == [0, 1, 2]
+
+
+def test_layers_of_deep_models_lie_across() -> None:
+    values = np.random.default_rng(0).random((30, 9))
+    values[1, 2] = np.nan
+    panels = {f"p{i}": values for i in range(8)}
+    chart = head_heatmaps(panels, title="Panels", value_title="weight", marked={"p0": values > 0.9})
+    first = panels_of(chart)[0]["layer"][0]
+    assert first["encoding"]["x"]["field"] == "layer"
+    assert first["encoding"]["y"]["field"] == "head"
+    steps = [row["hconcat"][0]["height"]["step"] for row in chart.to_dict()["vconcat"]]
+    assert 9 * sum(steps) < 440
+    # Two panels of six layers are not tall.
+    low = head_heatmaps({"p": np.ones((6, 4))}, title="Panel", value_title="weight")
+    assert panels_of(low)[0]["encoding"]["y"]["field"] == "layer"
+    one = head_heatmap(values, title="Panel", value_title="weight", layers=values[:, 0]).to_dict()
+    encoding = one["layer"][0]["encoding"]
+    assert (encoding["x"]["field"], encoding["y"]["field"]) == ("layer", "head")
+    assert encoding["y"]["scale"]["domain"][-1] == "whole layer"
+    assert one["height"]["step"] * 11 < 440
+    square = head_heatmap(np.ones((12, 12)), title="Panel", value_title="weight").to_dict()
+    assert square["layer"][0]["encoding"]["y"]["field"] == "layer"
 
 
 def test_it_draws(tmp_path: Any) -> None:

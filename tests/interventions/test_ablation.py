@@ -343,6 +343,8 @@ def test_the_answer_says_how_small_a_change_could_have_been_found() -> None:
         "No head changes the accuracy significantly; 10 examples are too few for any "
         "change to be significant."
     )
+    one = ablation(heads, layers, n=1)
+    assert "1 example is too few for any change to be significant" in one.finding
     broken = heads.copy()
     broken[1, 3] = 0
     assert ablation(broken, layers).finding == "1 of 72 heads changes the accuracy significantly."

@@ -12,7 +12,7 @@ import torch
 from attnwidget import Attention, load_model
 from attnwidget.mechanisms import link_factors
 from fixtures.mechanism_models import HIDDEN, READABLE, attend, build, inputs, tiered
-from references.reference_link_factors import literal_logs
+from references.reference_link_factors import literal_logs, literal_written
 from refusals import naming
 
 TEXT = "The captain told his men that he would not leave the ship."
@@ -22,6 +22,8 @@ CAPTAIN = 2
 QUERY = 6
 KEY = 3
 RIVAL = 5
+#: Models whose MLPs choose experts for each token.
+EXPERTS = {"gpt-oss", "mixtral"}
 #: Models whose words are not rows of one table.
 NO_WORDS = {"vit", "esm"}
 
@@ -74,7 +76,7 @@ def test_factors_are_those_of_a_literal_pass(name: str, head: tuple[int, int]) -
         assert found.n_words == len(rivals)
 
 
-def masked_bert() -> Any:
+def masked_bert(size: float = 0.15) -> Any:
     """A BERT with the prediction head, and with weights as large as those of the zoo."""
     import transformers
 
@@ -84,7 +86,7 @@ def masked_bert() -> Any:
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() >= 2:
-                parameter.normal_(0, 0.15)
+                parameter.normal_(0, size)
     return model.eval()
 
 
@@ -112,6 +114,78 @@ def test_an_embedded_rotary_model_swaps_the_place_by_the_rotation() -> None:
         logs, _ = literal_logs(model.hf_model, ids, head, query, key, [4])
         for part, value in zip(("word", "place", "heads"), logs, strict=True):
             assert found.logs.get(part, 0.0) == pytest.approx(value, abs=1e-4), part
+
+
+@pytest.mark.parametrize("name", tiered(name for name in READABLE if name not in NO_WORDS))
+def test_what_earlier_heads_wrote_is_the_product_of_heads_and_words(name: str) -> None:
+    attention = attend(name)
+    n_divided = 0
+    for stack, layer in layers_of(attention):
+        for head in range(2):
+            found = link_factors(attention, layer, head, QUERY, KEY, RIVAL, stack=stack)
+            log = found.logs.get("heads", 0.0)
+            assert bool(found.written or found.not_written) == (abs(log) >= math.log(1.5))
+            if found.written:
+                n_divided += 1
+                assert sum(part.log for part in found.written) == pytest.approx(log, abs=1e-9)
+                frame = found.written_frame()
+                assert frame["factor"].prod() == pytest.approx(found.factors["heads"])
+                assert (frame["log"].abs().diff().dropna() <= 1e-12).all()
+                earlier = {(part.head.stack, part.head.layer) for part in found.written}
+                assert all(stack == "cross" or at < layer for _, at in earlier)
+            elif found.not_written:
+                # Between two outputs, a token may change its experts, so that the score jumps.
+                assert name in EXPERTS and "changes its experts" in found.written_finding
+    # The factors of the small BERT are near 1.
+    assert n_divided or name == "bert"
+
+
+@pytest.mark.parametrize(("name", "head"), [("bert", (1, 1)), ("gpt2", (1, 2)), ("llama", (1, 3))])
+def test_parts_of_heads_and_words_are_those_of_a_literal_pass(
+    name: str, head: tuple[int, int]
+) -> None:
+    model = masked_bert(0.4) if name == "bert" else build(name)
+    ids = inputs(name)["input_ids"]
+    attention = load_model(model, tokenizer=None).attend({"input_ids": ids})
+    links = [(query, key, rival) for query in (6, 8) for key in (1, 3, 4) for rival in (2, 5)]
+    found = [link_factors(attention, head, *link) for link in links]
+    largest = max(range(len(links)), key=lambda number: len(found[number].written))
+    assert found[largest].written
+    wanted = literal_written(model, ids[0], head, *links[largest]).numpy()
+    parts = np.zeros_like(wanted)
+    for part in found[largest].written:
+        parts[part.head.layer, part.head.head, part.word] = part.log
+    np.testing.assert_allclose(parts, wanted, atol=2e-3 * np.abs(wanted).max() + 1e-4)
+
+
+def test_the_embedded_model_names_the_head_and_the_word() -> None:
+    attention = load_model(device="cpu").attend(TEXT)
+    found = link_factors(attention, "L2 H8", ("the", 2), "ship")
+    first = found.written[0]
+    assert (str(first.head), first.text) == ("L0 H2", "the")
+    assert found.written_finding.startswith(
+        "What earlier heads wrote there × 2.3: L0 H2 about “the” × 1.3, all other heads and words "
+    )
+    assert "L0 H2 about “the”" in " ".join(found.chart().to_dict()["title"]["subtitle"])
+    small = link_factors(attention, "L1 H3", "he", "captain")
+    assert small.written == () and small.written_finding == ""
+    rain = load_model(device="cpu").attend(RAIN)
+    scattered = link_factors(rain, "L2 H9", 9, ("rain", 1)).written_finding
+    assert scattered.endswith("× 1.7: many heads about many words, none of them above × 1.1.")
+
+
+def test_a_head_that_writes_nothing_has_no_part() -> None:
+    model = build("llama")
+    size = model.config.hidden_size // model.config.num_attention_heads
+    with torch.no_grad():
+        model.model.layers[0].self_attn.o_proj.weight[:, size : 2 * size] = 0
+    attention = load_model(model, tokenizer=None).attend(inputs("llama"))
+    found = [
+        link_factors(attention, 1, head, QUERY, KEY, rival) for head in range(2) for rival in (1, 5)
+    ]
+    parts = [part for one in found for part in one.written]
+    assert parts and {part.head.head for part in parts} >= {0, 2}
+    assert sum(abs(part.log) for part in parts if part.head.head == 1) < 1e-9
 
 
 def test_a_copy_of_the_same_word_has_a_word_factor_of_exactly_one() -> None:

@@ -68,6 +68,11 @@ EXPLANATIONS: Mapping[str, Explain] = {
     "factors against a rival": lambda a, s: link_factors(
         a, *PLACE, QUERY, KEY, RIVAL, stack=s
     ).to_frame(),
+    "earlier heads and words": lambda a, s: (
+        link_factors(a, *PLACE, QUERY, KEY, RIVAL, stack=s)
+        .written_frame()
+        .sort_values(["layer", "head", "word"])
+    ),
     "parts": lambda a, s: explain_link(a, *PLACE, QUERY, KEY, stack=s).to_frame(),
     "sources": lambda a, s: score_sources(a, *PLACE, QUERY, KEY, stack=s).to_frame(),
     "sources of a difference": lambda a, s: score_sources(

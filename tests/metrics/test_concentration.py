@@ -70,6 +70,21 @@ def test_causal_heads_are_compared_with_even_attention_to_visible_tokens() -> No
     assert "from first token" not in found.finding
 
 
+def test_the_chart_has_no_curve_for_a_token_that_sees_only_itself(model: AttentionModel) -> None:
+    causal = load_model("attnwidget/induction").attend("The cat sat on the mat.")
+    for attention, names in ((causal, {"all tokens"}), (model.attend("The cat sat."), None)):
+        found = measure_attention(attention, ["entropy"])["entropy"]
+        spec = found.chart().to_dict()
+        drawn = {
+            row["series"] for rows in spec["datasets"].values() for row in rows if "head" in row
+        }
+        assert drawn == (names or {"all tokens", "from [CLS]"})
+        subtitle = " ".join(spec["title"]["subtitle"])
+        assert ("first token sees only itself" in subtitle) == (names is not None), subtitle
+        # The numbers are there in both cases.
+        assert f"entropy from {found.first}" in found.heads()
+
+
 def test_the_chart_marks_the_corner_and_names_heads() -> None:
     chart = of_maps(np.array([[UNIFORM, HALF]]), broad_entropy=1.5, largest_weight=0.2).chart()
     spec = chart.to_dict()

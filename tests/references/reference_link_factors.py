@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import torch
@@ -39,6 +39,49 @@ def literal_logs(
                     at[part] = 1
                     logs[part] += (score(*at) - before) / 6 / len(rivals)
     return logs, maps
+
+
+def literal_written(
+    hf_model: Any, ids: Tensor, head: tuple[int, int], query: int, key: int, rival: int
+) -> Tensor:
+    """Return the part of each earlier layer, head and word in the factor of heads, [l, H, K].
+
+    The change of the score on the line between two outputs is divided by central differences, at
+    the midpoints of short steps.
+    """
+    kind = {"BertForMaskedLM": _Bert, "GPT2LMHeadModel": _Gpt2, "LlamaForCausalLM": _Llama}
+    model = kind[type(hf_model).__name__](copy.deepcopy(hf_model).double().eval())
+    n_steps, width = 40, 1e-4
+    with torch.no_grad():
+        states, written, maps = model.run(ids)
+        layer, number = head
+        query_vector = model.query(states[layer][query], query, layer, number)
+        parts = torch.zeros(layer, model.n_heads, len(ids), dtype=torch.float64)
+        for earlier, one, word in product(range(layer), range(model.n_heads), range(len(ids))):
+            value = model.value(states[earlier], earlier, one)[word]
+            alone = torch.zeros(model.n_heads, len(value), dtype=torch.float64)
+            alone[one] = value
+            nothing = model.project(torch.zeros_like(alone).flatten()[None], earlier)[0]
+            output = model.project(alone.flatten()[None], earlier)[0] - nothing
+            moved = (maps[earlier][one, key, word] - maps[earlier][one, rival, word]) * output
+            for place_of_word, place in product((rival, key), (rival, key)):
+                n_swapped = (place_of_word == key) + (place == key)
+                order = 1 / math.comb(2, n_swapped) / 3
+                for step in range(n_steps):
+                    share = (step + 0.5) / n_steps
+                    scores = []
+                    for side in (-1, 1):
+                        outputs = [
+                            (1 - share) * written[number][rival] + share * written[number][key]
+                            for number in range(layer)
+                        ]
+                        outputs[earlier] = outputs[earlier] + side * width * moved
+                        state = model.state(ids[place_of_word], place, outputs)
+                        vector = model.key(state, place, layer, number)
+                        scores.append(float(query_vector @ vector) / math.sqrt(len(vector)))
+                    slope = (scores[1] - scores[0]) / (2 * width)
+                    parts[earlier, one, word] += order * slope / n_steps
+    return parts
 
 
 class _Reader:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy
 import torch
+from sklearn.linear_model import PoissonRegressor
 from transformers import LlamaConfig, LlamaModel
 
 from attnwidget import AttentionModel, Sentence, load_model
@@ -129,9 +130,9 @@ def reference_features(sentence: Sentence, i: int, j: int, factors: int) -> set[
 
 
 def reference_shares(
-    model: AttentionModel, sentences: Sequence[Sentence], layer: int, head: int
+    model: AttentionModel, sentences: Sequence[Sentence], layer: int, head: int, minimizer: str
 ) -> list[float]:
-    """Shares of one head: a dense design, and a general minimizer of SciPy, fold by fold."""
+    """Shares of one head: a dense design, and a general minimizer, fold by fold."""
     maps = []
     for sentence in sentences:
         attention = model.attend(list(sentence.words))
@@ -186,13 +187,16 @@ def reference_shares(
                 value, gradient = cross_entropy(theta, fitted)
                 return value + theta @ theta / 2, gradient + theta
 
-            theta = scipy.optimize.minimize(
-                penalized,
-                np.zeros(len(columns)),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-7},
-            ).x
+            if minimizer == "SciPy":
+                theta = scipy.optimize.minimize(
+                    penalized,
+                    np.zeros(len(columns)),
+                    jac=True,
+                    method="L-BFGS-B",
+                    options={"maxiter": 5000, "ftol": 1e-14, "gtol": 1e-7},
+                ).x
+            else:
+                theta = poisson_coefficients([row[1] for row in fitted], [row[2] for row in fitted])
             equal = cross_entropy(np.zeros(len(columns)), held_out)[0]
             entropy = sum(
                 w.sum() * scipy.special.entr(w / w.sum()).sum() for _, _, w in held_out if w.sum()
@@ -202,6 +206,24 @@ def reference_shares(
         explained.append(gain / gap)
     first, second, third = explained
     return [first, third - second, second - first, 1 - third]
+
+
+def poisson_coefficients(
+    designs: Sequence[np.ndarray], weights: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Coefficients of the same regression by scikit-learn.
+
+    A Poisson regression with a constant for each row has the coefficients of the softmax over rows
+    (Baker 1994). The constants are large columns, so that their penalty is next to nothing.
+    """
+    sizes = [len(design) for design in designs]
+    constants = np.repeat(1000 * np.eye(len(designs)), sizes, axis=0)
+    design = np.hstack([np.concatenate(designs), constants])
+    model = PoissonRegressor(
+        alpha=1 / len(design), fit_intercept=False, solver="newton-cholesky", tol=1e-9
+    )
+    model.fit(design, np.concatenate(weights))
+    return np.array(model.coef_[: designs[0].shape[1]])
 
 
 def random_llama() -> AttentionModel:
@@ -230,8 +252,17 @@ def test_shares_equal_those_of_another_minimizer(name: str) -> None:
     sentences = [s.with_spaces() for s in SENTENCES if 4 <= len(s) <= 12][:9]
     found = explained_attention(model, sentences, progress=False)
     for layer, head in [(0, 2), (1, 3)]:
-        expected = reference_shares(model, sentences, layer, head)
+        expected = reference_shares(model, sentences, layer, head, "SciPy")
         assert np.allclose(found.shares[:, layer, head], expected, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", ["embedded model", "random Llama"])
+def test_shares_equal_those_of_scikit_learn(name: str) -> None:
+    model = load_model(device="cpu") if name == "embedded model" else random_llama()
+    sentences = [s.with_spaces() for s in SENTENCES if 4 <= len(s) <= 10][:6]
+    found = explained_attention(model, sentences, progress=False)
+    expected = reference_shares(model, sentences, 1, 3, "scikit-learn")
+    assert np.allclose(found.shares[:, 1, 3], expected, atol=5e-4)
 
 
 def test_heads_of_a_random_model_have_small_shares() -> None:

@@ -217,7 +217,9 @@ class Atlas(HeadResult):
         return pd.DataFrame(rows)
 
     def chart(self, behavior: str | None = None, *, width: int = 640) -> alt.LayerChart:
-        """Draw the name and strength of every head, or the scores of all heads for one behavior.
+        """Draw the names and strengths of all heads, or the scores of all heads for one behavior.
+
+        A head whose name only says where it rests has a dot, and the subtitle counts these heads.
 
         Args:
             behavior: Name of the behavior; None = the names of all heads.

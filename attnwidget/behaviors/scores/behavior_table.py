@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -198,7 +199,9 @@ class BehaviorTable(HeadResult):
         return pd.concat(frames, ignore_index=True)
 
     def chart(self, behavior: str | None = None, *, width: int = 640) -> alt.LayerChart:
-        """Draw the name and strength of every head, or the excess of all heads for one behavior.
+        """Draw the names and strengths of all heads, or the excess of all heads for one behavior.
+
+        A head whose name only says where it rests has a dot, and the subtitle counts these heads.
 
         Args:
             behavior: Name of the behavior; None = the names of all heads.
@@ -227,13 +230,24 @@ class BehaviorTable(HeadResult):
                 diverging=True,
                 width=width,
             )
-        n_named = int((self.names != "").sum())
+        resting = {score.name for score in self.scores if score.resting}
+        counts = Counter(self.names[self.names != ""].tolist())
+        rests = {name: count for name, count in counts.most_common() if name in resting}
+        n_rest = sum(rests.values())
+        n_named = sum(counts.values()) - n_rest
+        places = ", ".join(f"{name} {count}" for name, count in rests.items())
+        parts = [
+            self.model_name,
+            f"{n_named} of {counted(self.names.size, 'head')} do more than rest",
+            f"•: {places}" if rests else "",
+            f"{self.names.size - n_named - n_rest} without a name",
+            counted(self.n_segments, "text"),
+        ]
         return named_heads(
             self.names,
             self.strengths,
-            title=f"What the heads do\n{self.model_name}; "
-            f"{n_named} of {counted(self.names.size, 'head')} have a name; "
-            f"{counted(self.n_segments, 'text')}",
+            title=f"What the heads do\n{'; '.join(filter(None, parts))}",
+            only_dots=rests,
             width=width,
         )
 

@@ -203,6 +203,7 @@ def factors_to_wire(found: LinkFactors) -> dict[str, Any]:
         "finding": found.finding,
         "rival": found.rival,
         "n_words": found.n_words,
+        "written": found.written_finding if found.written else "",
     }
 
 

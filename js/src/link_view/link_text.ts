@@ -119,7 +119,7 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
     return { ...panel, above: [state._problem || WAITING] };
   const { found, problem } = answer;
   if (!found) return { ...panel, above: [reason(problem)] };
-  const { factors, finding, rival, n_words } = found;
+  const { factors, finding, rival, n_words, written } = found;
   const rows = factors.map(
     ([label, value, text], i): Row => ({ label, value, text, isSum: i === factors.length - 1 }),
   );
@@ -131,6 +131,7 @@ function whyPanel(state: LinkState, link: Link): AnswerPanel {
     title: finding,
     blocks: [{ heading: `weight, relative to ${rival}`, rows, isFactors: true }],
     below: [
+      written,
       `The factors multiply to the whole. Each swaps one part of ${key} for that of ${rival}, ` +
         `in all orders.${mean}`,
     ],

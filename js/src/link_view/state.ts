@@ -43,6 +43,8 @@ export interface Why {
   rival: string;
   /** Number of words that a typical word is the mean of. */
   n_words: number;
+  /** Sentence about the earlier heads and the words that they read; "" if they matter little. */
+  written: string;
 }
 
 /** Parts of the difference between the scores of the key and its rival, by wavelength. */
