@@ -61,21 +61,44 @@ def locked_link(
         word, or if the query cannot see the key.
     """
     task = answered.before.task
-    ends = [[index for side, index in tokens if side == name] for name in ("query", "key")]
-    if task not in _OF_TOKENS or stack == "encoder" or not all(ends):
+    link = locked_pair(attention, tokens, unit, stack)
+    if task not in _OF_TOKENS or stack == "encoder" or link is None:
         return None
     axes = attention.stacks[stack]
-    asked, looked_at = (indices[-1] for indices in ends)
-    if position_after(axes.query, asked, unit, task) != answered.position:
+    if position_after(axes.query, link.of[0], unit, task) != answered.position:
         return None
-    query, key = _positions(axes.query, asked, unit), _positions(axes.key, looked_at, unit)
     is_one_text = axes.query == axes.key
     is_causal = task == "next" and stack != "cross"
-    if key is None or query is None or (is_one_text and query == key):
+    if is_one_text and link.query == link.key:
         return None
-    if is_causal and min(key) > max(query):
+    if is_causal and min(link.key) > max(link.query):
         return None
-    return LockedLink((asked, looked_at), unit, stack, query, key)
+    return link
+
+
+def locked_pair(
+    attention: Attention, tokens: Sequence[tuple[str, int]], unit: str, stack: str
+) -> LockedLink | None:
+    """Return the link between the last locked query and key, whether or not a model can use it.
+
+    Args:
+        attention: Attention of the input.
+        tokens: Locked tokens.
+        unit: Unit of the locked tokens.
+        stack: Stack of the shown head.
+
+    Returns:
+        The link; None without a pair.
+    """
+    ends = [[index for side, index in tokens if side == name] for name in ("query", "key")]
+    if not all(ends):
+        return None
+    axes = attention.stacks[stack]
+    from_, to = (indices[-1] for indices in ends)
+    query, key = _positions(axes.query, from_, unit), _positions(axes.key, to, unit)
+    if query is None or key is None:
+        return None
+    return LockedLink((from_, to), unit, stack, query, key)
 
 
 def can_be_cut_unasked(attention: Attention, *, by_head: bool) -> bool:

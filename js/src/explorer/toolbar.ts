@@ -16,9 +16,12 @@ const KEYS = [
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
   [
     "[ and ], click on a layer",
-    "step through the layers; with a kept word, to its strongest head, with its cut",
+    "step through the layers; with a kept word, to its strongest head",
   ],
-  [FACTOR_KEYS, "cut the link of the kept pair, leave it as it is, 4 times its weight"],
+  [
+    FACTOR_KEYS,
+    "cut the link of the kept pair, leave it as it is, 4 times its weight; moves with the head",
+  ],
   ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one; also below the answers"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],
