@@ -187,6 +187,18 @@ describe("before the cut", () => {
     expect(line).toContain("Asked to guess “he”, the model says he 73 %. Link cut in L1 H1");
     expect(line).not.toContain("masked");
   });
+  test("a question about the complete text names no word, and one after its end the last word", () => {
+    const ofText = screen({ answered: { masks: false, task: "class", position: -1 } }).line;
+    expect(ofText).toContain(". The model says he 73 %. Link cut in L1 H1: he 73 % → 29 %;");
+    const after = screen({ answered: { masks: false, task: "next", position: N } }).line;
+    expect(after).toContain("After “[SEP]”, the model says he 73 %. Link cut in L1 H1");
+    const cut = screen({
+      links: [scaled()],
+      answered: { masks: false, task: "class", position: -1 },
+    }).line;
+    expect(cut).toBe("In L1 H1, “he” cannot see “that”. The model says he 73 % → 29 %.");
+    expect([ofText, after, cut].join()).not.toContain("“”");
+  });
   test("bars show the answers with the link cut in the shown head", () => {
     const { guess, reading } = screen();
     expect(guess?.answers.map(({ after }) => after?.toFixed(2))).toEqual(["0.29", "0.02"]);

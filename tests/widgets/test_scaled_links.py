@@ -204,6 +204,23 @@ def test_cuts_are_computed_before_the_link_is_cut(
     assert on_page(view, "cuts") is None
 
 
+def test_a_classifier_has_the_links_between_any_words() -> None:
+    model = load_model("attnwidget/genre", device="cpu")
+    text = "the ship left the harbor at night."
+    attention = model.attend(text)
+    view = PredictionView(attention, unit="words", tokens=[("query", 3), ("key", 2)])
+    assert on_page(view, "link")["query"] == (3,)
+    assert view.wait()
+    cuts = on_page(view, "cuts")
+    with model.scaled_links([(3, 2)], 0):
+        expected = model.predict(text)
+    everywhere = np.frombuffer(cuts["everywhere"]["view"], np.float32)
+    names = [model.hf_model.config.id2label[i] for i in range(model.hf_model.config.num_labels)]
+    assert everywhere[0] == pytest.approx(expected.probability(cuts["tokens"][0]), abs=1e-6)
+    assert set(cuts["tokens"]) <= set(names) and cuts["others"] is not None
+    view.close()
+
+
 def test_an_explorer_hands_links_to_its_predictions(model: AttentionModel) -> None:
     explorer = explore(
         model, TEXT, treebank=False, tokens=PAIR, scaled_links=[("he", "that", 0, "L2 H11")]

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.interventions.link_cuts import AskedLink, LinkCuts
+from attnwidget.interventions.link_cuts import AskedLink, LinkCuts, sees_nothing_later
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.prediction_view.effect_work import MOST_SECONDS, pass_work, speed
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     position_after,
     predicted_input,
+    what_is_read,
 )
 from attnwidget.widgets.wire.values import to_wire
 
-#: Tasks in which a token of the text is asked about.
-_OF_TOKENS = ("masked", "next", "label")
+#: Tasks in which the complete input is asked about, so that any link of a text can be cut.
+_OF_INPUTS = ("class", "span")
 
 
 class LockedLink(NamedTuple):
@@ -58,17 +59,22 @@ def locked_link(
 
     Returns:
         The link; None without a pair, if the question is about another word, if the pair is one
-        word, or if the query cannot see the key.
+        word, if the query cannot see the key, or if the input is a picture or a sound. A question
+        about the class or a span of a text has the links between any words.
     """
     task = answered.before.task
     link = locked_pair(attention, tokens, unit, stack)
-    if task not in _OF_TOKENS or stack == "encoder" or link is None:
+    if stack == "encoder" or link is None:
         return None
     axes = attention.stacks[stack]
-    if position_after(axes.query, link.of[0], unit, task) != answered.position:
+    reading, _ = predicted_input(attention)
+    if task in _OF_INPUTS:
+        if what_is_read(reading) != "text":
+            return None
+    elif position_after(axes.query, link.of[0], unit, task) != answered.position:
         return None
     is_one_text = axes.query == axes.key
-    is_causal = task == "next" and stack != "cross"
+    is_causal = stack != "cross" and sees_nothing_later(reading.model)
     if is_one_text and link.query == link.key:
         return None
     if is_causal and min(link.key) > max(link.query):
