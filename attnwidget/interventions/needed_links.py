@@ -222,7 +222,7 @@ def needed_links(
             map_words=_texts(question.query_axis, question.rows) if links else (),
             map_columns=_texts(question.key_axis, question.columns) if links else (),
             need_map=_need_map(question, links, np.full(len(links), np.nan)) if links else None,
-            complete=False,
+            complete=not units and not links,
             model_name=model.name,
         )
 
