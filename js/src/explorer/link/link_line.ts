@@ -26,8 +26,8 @@ const changeOf = (text: string, before: number, after: number, least: number): s
     : `${said(text)} ${percentText(before)} as before`;
 
 /**
- * Return the start of a sentence about the question, "Asked to guess “he”", and its rest. A question
- * about the complete text names no word.
+ * Return the start of a sentence about the question, "Asked to guess “he”", and its rest. A
+ * question about the complete text names no word.
  */
 function asked(guess: Guess, reading: Reading): { start: Line; rest: string } {
   const { lead, word, rest } = askedOf(guess, reading);
