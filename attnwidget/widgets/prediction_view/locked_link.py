@@ -74,7 +74,8 @@ def locked_link(
     elif position_after(axes.query, link.of[0], unit, task) != answered.position:
         return None
     is_one_text = axes.query == axes.key
-    is_causal = stack != "cross" and sees_nothing_later(reading.model)
+    model: Any = reading.model
+    is_causal = stack != "cross" and sees_nothing_later(model)
     if is_one_text and link.query == link.key:
         return None
     if is_causal and min(link.key) > max(link.query):
