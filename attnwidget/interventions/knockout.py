@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from attnwidget.capture.disabled import intact_edits
-from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay
 from attnwidget.corpus.argument_checks import one_of, refuse_no_model
@@ -21,11 +20,14 @@ from attnwidget.inputs.text_encoder import Encoded
 from attnwidget.interventions.cut_answers import cut_unit
 from attnwidget.interventions.examples import batch_of, encode_examples, originals_of
 from attnwidget.interventions.knockout_result import OTHER, RANDOM, Knockout
+from attnwidget.interventions.link_cuts import sees_nothing_later
+from attnwidget.interventions.media_examples import attention_of
 from attnwidget.interventions.unit_scores import read_unit_scores, unit_scores_of_inputs
 from attnwidget.interventions.units import studied_stack
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.link_ends import LinkEnd, end_positions, listed_links
+from attnwidget.text.tokens import Tokens
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -63,16 +65,17 @@ def knockout(
     group has, between random other tokens.
 
     Args:
-        model: Language model or classifier with one stack of text; heads may be disabled, and links
-            scaled.
+        model: Language model or classifier; heads may be disabled, and links scaled.
         examples: Examples with one answer each, as in `ablate`: (text, label), or (chat, label)
-            with the next token. For a masked language model, the label is the word at the mask
-            token.
+            with the next token; (picture, label), (sound, label), or ({"image": picture, "text":
+            question}, word). For a masked language model, the label is the word at the mask token.
         to: Tokens that are looked at, by name of the group: an end as in
-            `AttentionModel.scaled_links`, such as "role=system" or "first token"; or a list with an
-            end for each example, such as the subjects of facts.
+            `AttentionModel.scaled_links`, such as "role=system", "first token", a `Box` of a
+            picture or a `Span` of a sound; or a list with an end for each example, such as the
+            subjects of facts.
         from_: Tokens that look: "asked" for the token that answers, "all after" for all tokens
-            after each token of the group, or an end as in `to`.
+            after each token of the group, or an end as in `to`. A classifier answers at its first
+            token, or at the last token if its tokens see no later tokens.
         window: Number of layers in a window, which is cut off at the first and the last layer.
             None = a fifth of the layers, at least one.
         other: Whether to cut the links to all visible tokens that are in no group.
@@ -80,15 +83,16 @@ def knockout(
             tokens, once per example.
         scoring: Score of an answer: "probability" of the label, "loss" in nats, or "accuracy".
         stack: Stack of the heads; None = the only stack, or the language model of a model with
-            towers.
+            towers. A model that hears needs one, such as "cross" for its links to the sound.
         seed: Seed of the random links.
         resume: File (.npz) for finished work. If it exists, the study continues from it.
         progress: Whether to show a progress bar.
 
     Raises:
-        TypeError: As in `ablate`; or examples are pictures or sounds.
+        TypeError: As in `ablate`.
         ValueError: As in `ablate`; there is no group, a list has not one end per example, a group
-            is not in a text, or an example has several answers.
+            is not in an input, an example has several answers, or a picture has no token that
+            answers, so that `from_` must name one.
         RuntimeError, OSError, WorkersError, KeyboardInterrupt: As in `ablate`.
 
     Example:
@@ -111,17 +115,17 @@ def knockout(
     size = max(1, len(counts) // 5) if window is None else whole_number("window", window, 1)
     windows = _windows(len(counts), size)
     names, ends = _groups(to, len(originals_of(inputs)))
-    is_causal = prediction_task(model.hf_model) == "next"
+    answers_last = _answers_last(model, stack)
     groups = [*names, *([OTHER] if other else []), *([RANDOM] if random_links else [])]
     plans = {
         example.index: _links(
-            example,
+            _link_tokens(model, example, stack, answers_last),
+            f"example {example.index}",
             [end(example.index) for end in ends],
             from_,
-            is_causal,
-            other,
-            random_links,
-            seed,
+            other=other,
+            random_links=random_links,
+            seed=[seed, example.index],
         )
         for example in inputs
     }
@@ -203,11 +207,6 @@ def knocked_out_scores(
 
 def _check_examples(inputs: Sequence[StudyExample], scoring: str) -> None:
     for example in inputs:
-        if not isinstance(example.encoded, Encoded):
-            raise TypeError(
-                "knockout reads texts and chats: needed_links(attention) cuts links to the regions "
-                "of a picture or a sound"
-            )
         if len(example.targets) != 1 or example.sign < 0:
             raise ValueError(
                 f"example {example.index} has {len(example.targets)} answers: an example of "
@@ -252,50 +251,112 @@ def _groups(to: Mapping[str, LinkEnd], count: int) -> tuple[list[str], list[Any]
     return list(to), ends
 
 
+class _LinkTokens(NamedTuple):
+    """Tokens of one input between which links are cut.
+
+    Attributes:
+        query: Tokens that look.
+        key: Tokens that are looked at.
+        asked: Position of the token that answers; None without one.
+        sees_later: Whether tokens see later tokens.
+    """
+
+    query: Tokens
+    key: Tokens
+    asked: int | None
+    sees_later: bool
+
+    @property
+    def is_one_text(self) -> bool:
+        """Whether tokens look at tokens of the same input."""
+        return self.query is self.key or self.query == self.key
+
+
+def _answers_last(model: AttentionModel, stack: str) -> bool:
+    """Return whether tokens see no later tokens, so that the last token answers."""
+    if stack != "self":
+        return stack == "decoder"
+    return sees_nothing_later(model)
+
+
+def _link_tokens(
+    model: AttentionModel, example: StudyExample, stack: str, answers_last: bool
+) -> _LinkTokens:
+    """Return the tokens of an example, with the token that answers."""
+    encoded = example.encoded
+    if isinstance(encoded, Encoded):
+        query = key = encoded.tokens
+    else:
+        axes = attention_of(model, encoded).stacks[stack]
+        query, key = axes.query, axes.key
+    asked: int | None
+    if example.places:
+        # The tokens of towers and encoders are not those that answer.
+        asked = example.places[0] if stack in ("self", "decoder", "cross") else None
+    elif answers_last:
+        asked = len(query) - 1
+    else:
+        # Some models of pictures answer from the mean of all patches.
+        has_own_token = isinstance(encoded, Encoded) or query.special[0] != ""
+        asked = 0 if has_own_token else None
+    return _LinkTokens(query, key, asked, not answers_last)
+
+
 def _links(
-    example: StudyExample,
+    tokens: _LinkTokens,
+    what: str,
     ends: Sequence[LinkEnd],
     from_: LinkEnd,
-    is_causal: bool,
+    *,
     other: bool,
     random_links: bool,
-    seed: int,
+    seed: Sequence[int],
 ) -> ExampleLinks:
     """Return the links of each group in one example, by position."""
-    assert isinstance(example.encoded, Encoded)
-    tokens = example.encoded.tokens
-    count = len(tokens)
-    asked = example.places[0] if example.places else 0
-    what = f"example {example.index}"
-    keys = [_positions(what, "key", end, tokens) for end in ends]
-    queries = (
-        (asked,)
-        if from_ == "asked"
-        else "all after"
-        if from_ == "all after"
-        else _positions(what, "query", from_, tokens)
-    )
+    n_queries, n_keys = len(tokens.query), len(tokens.key)
+    asked = tokens.asked
+    keys = [_positions(what, "key", end, tokens.key) for end in ends]
+    queries: tuple[int, ...] | Literal["all after"]
+    if from_ == "all after":
+        if not tokens.is_one_text:
+            raise ValueError(
+                "from_='all after' is the tokens after a token of the same text, and the links of "
+                f"{what} go to another input: pass from_='asked' or from_='all'"
+            )
+        queries = "all after"
+    elif from_ == "asked":
+        if asked is None:
+            raise ValueError(
+                f"no token of {what} stands for the answer in this stack: pass from_='all' for the "
+                "links of all tokens"
+            )
+        queries = (asked,)
+    else:
+        queries = _positions(what, "query", from_, tokens.query)
 
     def pairs(key_positions: Iterable[int]) -> tuple[tuple[int, int], ...]:
         return tuple(
             (query, key)
             for key in key_positions
-            for query in (range(key + 1, count) if queries == "all after" else queries)
-            if isinstance(query, int) and (not is_causal or key <= query)
+            for query in (range(key + 1, n_queries) if queries == "all after" else queries)
+            if isinstance(query, int) and (tokens.sees_later or key <= query)
         )
 
     links = [pairs(group) for group in keys]
-    taken = {key for group in keys for key in group} | {asked}
+    own = {asked} if tokens.is_one_text and asked is not None else set()
+    taken = {key for group in keys for key in group} | own
     if other:
-        links.append(pairs(key for key in range(count) if key not in taken))
+        links.append(pairs(key for key in range(n_keys) if key not in taken))
     if random_links:
         free = [
             (query, key)
-            for query in range(count)
-            for key in range(query + 1 if is_causal else count)
-            if query != key and query != asked and (query, key) not in links[0]
+            for query in range(n_queries)
+            for key in range(n_keys if tokens.sees_later else query + 1)
+            if (query != key or not tokens.is_one_text)
+            and query != asked
+            and (query, key) not in links[0]
         ]
-        random = np.random.default_rng([seed, example.index])
+        random = np.random.default_rng(list(seed))
         n_drawn = min(len(free), len(links[0]))
         drawn = random.permutation(len(free))[:n_drawn]
         links.append(tuple(free[int(index)] for index in sorted(drawn)))

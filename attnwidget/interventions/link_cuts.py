@@ -1,14 +1,18 @@
-"""Answers to a question with one link cut: in each head, in each layer, and in all heads."""
+"""Answers to a question with one link cut: in each head, in each layer, and in all heads.
+
+The question is about a token, or about the complete input: its class, or a span of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
+from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.model_reading import whole_reading_of
@@ -20,14 +24,18 @@ from attnwidget.inputs.model_tensors import is_of_text
 from attnwidget.interventions.cut_answers import CutAnswers, cut_unit, cutting_links
 from attnwidget.kernels.arrays import Float64Array
 
+if TYPE_CHECKING:
+    from attnwidget.capture.model import AttentionModel
+
 
 @dataclass(frozen=True, eq=False)
 class AskedLink:
-    """A link from the token that answers a question to another word.
+    """A link from the token that answers a question to another word, or any link for a class.
 
     Attributes:
         attention: Attention of the input, with all heads on.
-        position: Position of the predicted token, as in `Predictions.positions`.
+        position: Position of the predicted token, as in `Predictions.positions`; -1 for the class
+            and for spans.
         query: Positions of the word that looks.
         key: Positions of the word that is looked at.
         stack: Stack of the link.
@@ -105,10 +113,11 @@ def link_cuts(
     ]
     all_heads = [head for heads in by_layer for head in heads]
     words = _other_words(asked)
-    last = batch.questions[0].places[0]
+    last = next(iter(batch.questions[0].places), None)
     from_last_token = (
         prediction_task(model.hf_model) == "next"
         and not model.inputs.encodes_apart
+        and last is not None
         and asked.query == (last,)
         and batch.inputs.keys() <= {"input_ids", "attention_mask"}
         and batch.inputs["input_ids"].shape[1] == last + 1
@@ -147,6 +156,18 @@ def link_cuts(
         for head, probabilities in zip(all_heads, of_heads, strict=True):
             head_table[head.layer, head.head] = probabilities
         yield replace(cuts, heads=head_table)
+
+
+def sees_nothing_later(model: AttentionModel) -> bool:
+    """Return whether the tokens of a text see no later tokens of the text.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.interventions.link_cuts import sees_nothing_later
+        >>> sees_nothing_later(load_model()), sees_nothing_later(load_model("attnwidget/induction"))
+        (False, True)
+    """
+    return prediction_task(model.hf_model) == "next" or is_causal_model(model.hf_model)
 
 
 class _Runner:
@@ -216,7 +237,7 @@ def _other_words(asked: AskedLink) -> list[tuple[int, ...]]:
     stack = asked.attention.stacks[asked.stack]
     is_one_text = stack.query == stack.key
     model: Any = whole_reading_of(asked.attention, "an answer without a link").model
-    is_causal = prediction_task(model.hf_model) == "next" and asked.stack != "cross"
+    is_causal = asked.stack != "cross" and sees_nothing_later(model)
     own = {*asked.key, *(asked.query if is_one_text else ())}
     words = []
     for group in stack.key.word_groups():

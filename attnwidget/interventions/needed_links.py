@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,6 +22,7 @@ from attnwidget.capture.tapping.replay import Changes
 from attnwidget.inputs.example import ExampleBatch
 from attnwidget.inputs.model_tensors import is_of_text
 from attnwidget.interventions.cut_answers import CutAnswers, cut_unit, cutting_links
+from attnwidget.interventions.link_cuts import sees_nothing_later
 from attnwidget.interventions.needed_links_result import NeededLinks
 from attnwidget.kernels.arrays import Float64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 _WHAT = "the need of a link"
 # Least number of words whose order is compared.
 _FEWEST = 4
+#: Largest number of words whose links are cut one at a time.
+MOST_WORDS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +54,13 @@ class _Question:
         query_axis: Tokens of the queries.
         key_axis: Tokens of the keys.
         groups: Positions of each word that the answer may look at, without its own word.
+        rows: Positions of each word that may look, with the word of the token that answers.
+        columns: Positions of each word that may be looked at, with the same word.
         is_causal: Whether tokens only see earlier tokens.
+        sees_later: Whether rows may look at later columns.
         is_masked: Whether a word of the text is masked to predict it.
+        from_last_token: Whether the last token of a causal text answers, so that it can run
+            separately.
     """
 
     batch: ExampleBatch
@@ -61,18 +69,12 @@ class _Question:
     query_axis: Tokens
     key_axis: Tokens
     groups: list[list[int]]
+    rows: list[list[int]]
+    columns: list[list[int]]
     is_causal: bool
+    sees_later: bool
     is_masked: bool
-
-    @property
-    def from_last_token(self) -> bool:
-        """Whether the last token of a causal text answers, so that it can run separately."""
-        inputs = self.batch.inputs
-        return (
-            self.is_causal
-            and inputs.keys() <= {"input_ids", "attention_mask"}
-            and self.query == inputs["input_ids"].shape[1] - 1
-        )
+    from_last_token: bool
 
 
 @in_plain_torch
@@ -86,16 +88,18 @@ def needed_links(
     layers: LayerNames | None = None,
     stack: str | None = None,
     shown: HeadName | Iterable[HeadName] | None = None,
-    queries: Literal["asked", "later"] = "asked",
+    queries: Literal["asked", "later", "each"] = "asked",
     by: Literal["word", "token"] = "word",
     n_random_links: int = 8,
     seed: int = 0,
     stopped: Callable[[], bool] = lambda: False,
+    on_pass: Callable[[NeededLinks], None] | None = None,
 ) -> NeededLinks:
     """Measure what an answer loses without each link, next to the attention of the link.
 
     The token that answers is the mask token of a masked model, the last token before the predicted
-    one in a causal model, and the first token of a classifier. For each other word, all links from
+    one in a causal model, and the first token of a classifier, or its last token if tokens see no
+    later tokens. For each other word, all links from
     this token to the word are cut (attention knockout, Geva et al. 2023), and the probability of
     the answer is computed again. The agreement is Spearman's correlation over words between the
     attention from this token and the need, without special tokens and tokens on which attention
@@ -122,18 +126,23 @@ def needed_links(
         stack: Stack of the links, needed only if there are several: "cross" or "decoder".
         shown: Heads whose mean attention is compared; None = all heads of the stack.
         queries: "asked" cuts the links from the token that answers. "later" cuts the links from all
-            tokens after the word, so that no later token can look at it; for causal models.
+            tokens after the word, so that no later token can look at it; for causal models. "each"
+            also cuts every single link of the text, from each word to each word, for `need_map`: up
+            to 64 words, with a pass per link, in batches.
         by: "word" cuts all tokens of a word together, "token" each token.
         n_random_links: Number of links that are cut at random positions; 0 for none. In causal
             models, each needs a complete pass.
         seed: Seed of the random positions.
         stopped: Function that is called between passes; if it returns True, the words that are left
             have NaN.
+        on_pass: Function that receives the result after each pass, with NaN for words that are
+            left; first the attention, and NaN for all words.
 
     Raises:
         TypeError: The model has no head that predicts words or classes.
         ValueError: There is no such answer, position, head, layer or stack; the attention comes
-            from given weights or a long input; or there is padding.
+            from given weights or a long input; there is padding; or there are more than 64 words
+            for `queries="each"`.
         RuntimeError: The weights of the model have changed since, or the call is in a block of
             `disabled` or `scaled_links`.
 
@@ -147,11 +156,12 @@ def needed_links(
     """
     n_random_links = whole_number("n_random_links", n_random_links, 0)
     for name, value, names in (
-        ("queries", queries, ("asked", "later")),
+        ("queries", queries, ("asked", "later", "each")),
         ("by", by, ("word", "token")),
     ):
         if value not in names:
-            raise ValueError(f"{name} must be {names[0]!r} or {names[1]!r}, got {value!r}")
+            *others, last = map(repr, names)
+            raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
     reading = whole_reading_of(attention.intact, _WHAT)
     model: Any = reading.model
     cut_heads = heads_of_links(intact_edits(model.hf_model), heads, layers, stack)
@@ -162,6 +172,7 @@ def needed_links(
             f"queries='later' is of causal models, and tokens of {attention.intact.model_name} "
             "look in both directions: pass queries='asked'"
         )
+    links = _all_links(question) if queries == "each" else {}
     shown_heads = (
         _all_heads(model, stack)
         if shown is None
@@ -172,7 +183,7 @@ def needed_links(
         block = model._edited(
             attention.disabled_heads, attention.disabled_method, attention.link_edits
         )
-    from_last_token = question.from_last_token and queries == "asked"
+    from_last_token = question.from_last_token and queries != "later"
     with (
         block,
         cutting_links(model, question.batch, shown_heads, from_last_token=from_last_token) as cut,
@@ -180,43 +191,72 @@ def needed_links(
         answer_id, answer_name = _answer(model, cut, answer)
         units = [
             cut_unit(
-                [((question.query,) if queries == "asked" else AFTER, tuple(group))], cut_heads
+                [(AFTER if queries == "later" else (question.query,), tuple(group))], cut_heads
             )
             for group in question.groups
         ]
         before = float(cut.asked.log_probabilities[answer_id].exp())
-        after = _collected(cut, units, answer_id, stopped, from_last_token=from_last_token)
         rows = _word_rows(cut.asked.attention, question)
         own_row = _own_row(cut.asked.attention, question)
         compared = _compared(attention, question, own_row)
         pairs = _random_pairs(rows, own_row, question, compared, n_random_links, seed)
+        result = NeededLinks(
+            words=_texts(question.key_axis, question.groups),
+            positions=tuple(tuple(group) for group in question.groups),
+            attention=own_row,
+            need=np.full(len(units), np.nan),
+            compared=compared,
+            answer=answer_name,
+            probability=before,
+            query=question.query_axis.text[question.query].strip(),
+            query_position=question.query,
+            position=question.position,
+            asked_by_mask=question.is_masked,
+            agreement=np.nan,
+            control=np.nan,
+            random_attention=np.array([weight for _, weight in pairs]),
+            random_need=np.full(len(pairs), np.nan),
+            n_heads=len(shown_heads),
+            cut_in=_cut_in(model, cut_heads),
+            queries=queries,
+            map_words=_texts(question.query_axis, question.rows) if links else (),
+            map_columns=_texts(question.key_axis, question.columns) if links else (),
+            need_map=_need_map(question, links, np.full(len(links), np.nan)) if links else None,
+            complete=not units and not links,
+            model_name=model.name,
+        )
+
+        def result_of(after: Float64Array) -> NeededLinks:
+            need = before - after
+            agreement, control = _agreements(rows, own_row, need, compared, question)
+            return replace(
+                result,
+                need=need,
+                agreement=agreement,
+                control=control,
+                complete=not links and not np.isnan(need).any(),
+            )
+
+        if on_pass is not None:
+            on_pass(result)
+        passes = _collected(cut, units, answer_id, stopped, from_last_token=from_last_token)
+        for after in passes:
+            result = result_of(after)
+            if on_pass is not None and not result.complete:
+                on_pass(result)
+        link_units = [cut_unit([link], cut_heads) for link in links.values()]
+        for after in _collected(cut, link_units, answer_id, stopped):
+            result = replace(
+                result,
+                need_map=_need_map(question, links, before - after),
+                complete=not np.isnan([*result.need, *after]).any(),
+            )
+            if on_pass is not None and not result.complete:
+                on_pass(result)
         random_units = [cut_unit([link], cut_heads) for link, _ in pairs]
-        random_after = _collected(cut, random_units, answer_id, stopped)
-        model_name = model.name
-    need = before - after
-    agreement, control = _agreements(rows, own_row, need, compared, question)
-    return NeededLinks(
-        words=tuple(_texts(question)),
-        positions=tuple(tuple(group) for group in question.groups),
-        attention=own_row,
-        need=need,
-        compared=compared,
-        answer=answer_name,
-        probability=before,
-        query=question.query_axis.text[question.query].strip(),
-        query_position=question.query,
-        position=question.position,
-        asked_by_mask=question.is_masked,
-        agreement=agreement,
-        control=control,
-        random_attention=np.array([weight for _, weight in pairs]),
-        random_need=before - random_after,
-        n_heads=len(shown_heads),
-        cut_in=_cut_in(model, cut_heads),
-        queries=queries,
-        complete=not np.isnan(need).any(),
-        model_name=model_name,
-    )
+        for after in _collected(cut, random_units, answer_id, stopped):
+            result = replace(result, random_need=before - after)
+    return result
 
 
 def _question(
@@ -248,9 +288,10 @@ def _question(
         place = len(axes.query)
     elif position is not None:
         place = place_of_token("position", position, axes.query)
-    is_causal = task == "next" and not model.inputs.encodes_apart
+    is_causal = not model.inputs.encodes_apart and sees_nothing_later(model)
     if task == "class":
-        asked = place or 0
+        last = len(axes.query) - 1
+        asked = place if place is not None else last if is_causal else 0
         question, query = model.question(reading.inputs, 0, reading.tokens), asked
     else:
         if place is None and model.inputs.encodes_apart:
@@ -259,7 +300,7 @@ def _question(
         question = model.question(reading.inputs, asked, reading.tokens)
         query = question.places[0]
     inputs = question.encoded
-    if is_causal and all(map(is_of_text, inputs)):
+    if is_causal and task == "next" and all(map(is_of_text, inputs)):
         # Later tokens do not change the answer.
         inputs = {name: value[:, : query + 1] for name, value in inputs.items()}
         question = replace(question, encoded=inputs)
@@ -268,10 +309,65 @@ def _question(
     own = set() if axes.key is not axes.query and stack == "cross" else {query}
     if is_causal or stack == "decoder":
         groups = [[i for i in group if i <= query] for group in groups]
-    groups = [group for group in groups if group and not own & set(group)]
+    columns = [group for group in groups if group]
+    rows = axes.query.word_groups() if by == "word" else [[i] for i in range(len(axes.query))]
+    if task == "next":
+        # Later tokens of the text that is continued do not change the answer.
+        rows = [[i for i in group if i <= query] for group in rows]
+    rows = [group for group in rows if group]
+    groups = [group for group in columns if not own & set(group)]
     masked = "input_ids" in inputs and task == "masked"
     is_masked = masked and not bool((inputs["input_ids"] == reading.inputs["input_ids"]).all())
-    return _Question(batch, query, asked, axes.query, axes.key, groups, is_causal, is_masked)
+    return _Question(
+        batch=batch,
+        query=query,
+        position=asked,
+        query_axis=axes.query,
+        key_axis=axes.key,
+        groups=groups,
+        rows=rows,
+        columns=columns,
+        is_causal=is_causal,
+        sees_later=not is_causal and stack != "decoder",
+        is_masked=is_masked,
+        from_last_token=is_causal
+        and task == "next"
+        and inputs.keys() <= {"input_ids", "attention_mask"}
+        and query == inputs["input_ids"].shape[1] - 1,
+    )
+
+
+def _all_links(
+    question: _Question,
+) -> dict[tuple[int, int], tuple[EndPositions, EndPositions]]:
+    """Return the links between all words, by row and column of `need_map`.
+
+    Raises:
+        ValueError: There are too many words.
+    """
+    rows, columns = question.rows, question.columns
+    count = max(len(rows), len(columns))
+    if count > MOST_WORDS:
+        raise ValueError(
+            f"queries='each' cuts the links of a text of up to {MOST_WORDS} words, and this text "
+            f"has {count}: shorten it, or pass queries='asked'"
+        )
+    return {
+        (i, j): (tuple(row), tuple(column))
+        for i, row in enumerate(rows)
+        for j, column in enumerate(columns)
+        if question.sees_later or column[0] <= row[-1]
+    }
+
+
+def _need_map(
+    question: _Question, links: Iterable[tuple[int, int]], need: Float64Array
+) -> Float64Array:
+    """Return the need of each link at its row and column; NaN for links that do not exist."""
+    cells = np.full((len(question.rows), len(question.columns)), np.nan)
+    for (row, column), value in zip(links, need, strict=True):
+        cells[row, column] = value
+    return cells
 
 
 def _all_heads(model: AttentionModel, stack: str) -> list[Head]:
@@ -302,13 +398,16 @@ def _collected(
     stopped: Callable[[], bool],
     *,
     from_last_token: bool = False,
-) -> Float64Array:
-    """Return the probability of the answer with each unit changed; NaN for units left out."""
+) -> Iterator[Float64Array]:
+    """Yield the probability of the answer with each unit changed, with NaN for units left out.
+
+    The array is yielded after each pass.
+    """
     values = np.full(len(units), np.nan)
     steps = cut.probabilities(units, answer, from_last_token=from_last_token, stopped=stopped)
     for start, stop, probabilities in steps:
         values[start:stop] = probabilities
-    return values
+        yield values.copy()
 
 
 def _word_rows(attention: Float64Array, question: _Question) -> Float64Array:
@@ -409,17 +508,15 @@ def _random_pairs(
     return pairs
 
 
-def _texts(question: _Question) -> list[str]:
+def _texts(tokens: Tokens, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
     """Return the text of each word."""
-    tokens = question.key_axis
     words = {
         tuple(group): text
         for group, text in zip(tokens.word_groups(), tokens.to_words().text, strict=True)
     }
-    return [
-        words.get(tuple(group), "".join(tokens.text[i] for i in group)).strip()
-        for group in question.groups
-    ]
+    return tuple(
+        words.get(tuple(group), "".join(tokens.text[i] for i in group)).strip() for group in groups
+    )
 
 
 def _cut_in(model: AttentionModel, heads: Sequence[Head]) -> str:

@@ -50,7 +50,12 @@ class NeededLinks(Result):
         random_need: What the answer loses without each of them, float64 [R].
         n_heads: Number of heads whose mean attention is shown.
         cut_in: Heads in which links were cut.
-        queries: "asked" or "later", as in `needed_links`.
+        queries: "asked", "later" or "each", as in `needed_links`.
+        map_words: Texts of the words that look, the rows of `need_map`; () without a map.
+        map_columns: Texts of the words that are looked at, the columns of `need_map`.
+        need_map: What the answer loses without each single link, float64 [n, m]; NaN for links that
+            the model does not have, such as those to later words in a causal model. None unless
+            `queries="each"`.
         complete: False if some words were not computed.
         note: Remark about the inputs, or "".
         model_name: Name of the model.
@@ -84,6 +89,9 @@ class NeededLinks(Result):
     n_heads: int
     cut_in: str
     queries: str = "asked"
+    map_words: tuple[str, ...] = ()
+    map_columns: tuple[str, ...] = ()
+    need_map: Float64Array | None = field(default=None, repr=False)
 
     @property
     def n_compared(self) -> int:
@@ -92,7 +100,7 @@ class NeededLinks(Result):
 
     @property
     def finding(self) -> str:
-        """Finding in up to four sentences: need, attention, their agreement, random links.
+        """Finding in up to five sentences: need, attention, agreement, links, random links.
 
         The first sentence names the pass, and the most needed of the compared words. A change below
         0.5 points is "no change".
@@ -111,7 +119,8 @@ class NeededLinks(Result):
             f"Most attention goes to “{self.words[looked]}” "
             f"({percent(float(self.attention[looked]))}; without it: {self._points(looked)})."
         )
-        return " ".join(filter(None, [first, second, self._agreement(), self._random()]))
+        parts = [first, second, self._agreement(), self._link(), self._random()]
+        return " ".join(filter(None, parts))
 
     @property
     def _where(self) -> str:
@@ -135,6 +144,20 @@ class NeededLinks(Result):
         )
         numbers = f"({self.agreement:.2f}{control})".replace("-", "−")
         return f"Over {self.n_compared} words, attention and need {verb} {numbers}."
+
+    def _link(self) -> str:
+        """Return the sentence about the single link that is needed most."""
+        if self.need_map is None or np.isnan(self.need_map).all():
+            return ""
+        row, column = np.unravel_index(int(np.nanargmax(self.need_map)), self.need_map.shape)
+        need = self.need_map[row, column]
+        if need < _NO_CHANGE:
+            return "No single link is needed."
+        return (
+            f"Of {int((~np.isnan(self.need_map)).sum()):,} links, "
+            f"“{self.map_words[row]}” to “{self.map_columns[column]}” is needed most "
+            f"({-100 * need:+.0f} points)."
+        ).replace("-", "−")
 
     def _random(self) -> str:
         measured = self.random_need[~np.isnan(self.random_need)]
@@ -200,6 +223,45 @@ class NeededLinks(Result):
             f"{self.model_name}; links cut in {self.cut_in}\n{self.finding}",
             attention_title=f"attention, {heads}",
             need_title=f"loss of “{self.answer}” ({percent(self.probability)}) without the word",
+            width=width,
+        )
+
+    def map_chart(self, *, width: int = 640) -> alt.Chart:
+        """Draw what the answer loses without each single link, a row per word that looks.
+
+        Links that the answer gains from cutting have the other color; links that the model does not
+        have are empty.
+
+        Args:
+            width: Width of the whole figure in pixels.
+
+        Raises:
+            ValueError: There is no map: `needed_links` was called without `queries="each"`.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.interventions import needed_links
+            >>> attention = load_model("attnwidget/induction").attend("The cat sat.")
+            >>> needs = needed_links(attention, queries="each", n_random_links=0)
+            >>> needs.need_map.shape, needs.map_chart().mark.type
+            ((4, 4), 'rect')
+        """
+        from attnwidget.charts.signed_heatmap import signed_heatmap
+
+        if self.need_map is None or np.isnan(self.need_map).all():
+            raise ValueError(
+                "no single link was measured: call needed_links(attention, queries='each')"
+            )
+        mask = ", masked" if self.asked_by_mask else ""
+        return signed_heatmap(
+            self.need_map,
+            self.map_words,
+            self.map_columns,
+            title=f"What “{self.answer}” ({percent(self.probability)}) needs at “{self.query}”"
+            f"{mask}\n{self.model_name}; each link cut in {self.cut_in}\n{self._link()}",
+            value_title="loss",
+            row_title="looking word",
+            column_title="word looked at",
             width=width,
         )
 

@@ -7,6 +7,7 @@ import { linkLines } from "../src/explorer/link/link_line.js";
 import { linkNote } from "../src/explorer/link/link_note.js";
 import {
   extentOf,
+  headOf,
   includes,
   lockedLink,
   scopeOf,
@@ -147,6 +148,12 @@ function screen(change: Change = {}) {
 }
 
 describe("scopes", () => {
+  test("of one head name it", () => {
+    expect(headOf("L2 H11")).toEqual([2, 11, "self"]);
+    expect(headOf("cross L2 H7")).toEqual([2, 7, "cross"]);
+    expect(headOf("L2")).toBeUndefined();
+    expect(headOf("cross all heads")).toBeUndefined();
+  });
   test.each([
     ["head", "L1 H1", "L1 H1"],
     ["layer", "L1", "layer 1"],
@@ -179,6 +186,18 @@ describe("before the cut", () => {
     const { line } = screen({ answered: { masks: false } });
     expect(line).toContain("Asked to guess “he”, the model says he 73 %. Link cut in L1 H1");
     expect(line).not.toContain("masked");
+  });
+  test("a question about the complete text names no word, and one after its end the last word", () => {
+    const ofText = screen({ answered: { masks: false, task: "class", position: -1 } }).line;
+    expect(ofText).toContain(". The model says he 73 %. Link cut in L1 H1: he 73 % → 29 %;");
+    const after = screen({ answered: { masks: false, task: "next", position: N } }).line;
+    expect(after).toContain("After “[SEP]”, the model says he 73 %. Link cut in L1 H1");
+    const cut = screen({
+      links: [scaled()],
+      answered: { masks: false, task: "class", position: -1 },
+    }).line;
+    expect(cut).toBe("In L1 H1, “he” cannot see “that”. The model says he 73 % → 29 %.");
+    expect([ofText, after, cut].join()).not.toContain("“”");
   });
   test("bars show the answers with the link cut in the shown head", () => {
     const { guess, reading } = screen();
@@ -320,24 +339,36 @@ describe("the control", () => {
     choose("all heads");
     expect(model.get("scaled_links")).toEqual([[[HE], [THAT], 0, "all heads"]]);
   });
-  test("keys and steps through the layers", () => {
+  test("keys", () => {
     const { model, made, draw } = control();
     expect(made.press("0") && made.press("x")).toBe(false);
     draw();
-    model.set("selected", [[0, 1, "self"]]);
-    made.follow();
-    expect(model.get("scaled_links")).toEqual([[[HE], [THAT], 0, "L0 H1"]]);
-    draw();
+    expect(model.get("scaled_links")).toEqual([[[HE], [THAT], 0, "L1 H1"]]);
     expect(made.takeBack()).toBe(true);
     expect(made.takeBack()).toBe(false);
     expect(model.get("scaled_links")).toEqual([]);
   });
-  test("a cut in all heads stays, and changes of other links too", () => {
+  test("a cut in a named head shows this head, and in a layer or all heads the head stays", () => {
+    const { model, made } = control();
+    made.cut()?.("L0");
+    made.cut()?.("all heads");
+    expect(model.get("selected")).toEqual([SHOWN]);
+    made.cut()?.("L0 H1");
+    expect(model.get("selected")).toEqual([[0, 1, "self"]]);
+    expect(model.get("layer")).toBe(0);
+    expect(model.get("scaled_links")).toEqual([[[HE], [THAT], 0, "L0 H1"]]);
+  });
+  test("the control names the head of a cut that is not the shown head", () => {
+    const asked: ExplorerState["scaled_links"] = [[HE, THAT, 0, "L0 H1"]];
+    const { el } = control({}, { asked });
+    expect(el.querySelector("select")?.selectedOptions[0]?.textContent).toBe("L0 H1");
+    const options = [...el.querySelectorAll("option")].map(({ textContent }) => textContent);
+    expect(options).toEqual(["L0 H1", "L1 H1", "layer 1", "all heads"]);
+  });
+  test("changes of other links stay", () => {
     const other: ExplorerState["scaled_links"][number] = [5, 2, 0, "L0"];
     const asked: ExplorerState["scaled_links"] = [other, [HE, THAT, 0, "all heads"]];
     const { model, made } = control({}, { asked });
-    made.follow();
-    expect(model.get("scaled_links")).toEqual(asked);
     made.press("1");
     expect(model.get("scaled_links")).toEqual([other]);
   });

@@ -4,6 +4,7 @@ import type { SentenceSize } from "../src/explorer/sentence/layout.js";
 import { lineText } from "../src/explorer/sentence/line.js";
 import type { Reading } from "../src/explorer/sentence/reading.js";
 import {
+  areNeedsComplete,
   canAsk,
   needMarks,
   needsLine,
@@ -98,6 +99,22 @@ test("the line names the pass, the largest values, and the agreement with its co
   const few = needs({ agreement: null, need: wireOf(new Float32Array(5), [5]) });
   const text = lineText(needsLine(reading, guess, few));
   expect(text).toContain("it loses half a point nowhere. Too few words to compare the orders.");
+});
+
+test("words arrive one by one, and orders are compared when all are known", () => {
+  const measured = { need: wireOf(Float32Array.of(0.05, Number.NaN, 0.33, Number.NaN, 0), [5]) };
+  const partial = needs({ ...measured, agreement: null, control: null });
+  expect(lineText(needsLine(reading, guess, partial))).toBe(
+    "Up: where “he”, masked, looks, mean of all 72 heads; most at [CLS] (43\u00a0%). " +
+      "Down: what he (73\u00a0%) loses without that link; 3 of 5 words so far.",
+  );
+  const boxAt = (entry: number) => ({ x: 60 * entry, y: 40, width: 50, height: 27 });
+  const bars = needMarks(partial, boxAt, 44, THEMES.light).filter((mark) => "bar" in mark);
+  expect(bars.filter(({ bar }) => bar.y > 40).length).toBe(3);
+  expect(areNeedsComplete(state(measured))).toBe(false);
+  expect(areNeedsComplete(state(null))).toBe(false);
+  expect(areNeedsComplete(state())).toBe(true);
+  expect(areNeedsComplete(state({ problem: "shorten the text" }))).toBe(true);
 });
 
 test("bars have one scale in both directions, and large values have numbers", () => {

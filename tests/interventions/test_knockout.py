@@ -9,11 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from attnwidget import load_model, make_segments, run_on
-from attnwidget.interventions import knockout
+from attnwidget.demo import drawn_shapes
+from attnwidget.interventions import knockout, needed_links
+from attnwidget.results import Box, Span
+from attnwidget.text.link_ends import end_positions
+from capture.test_predict import words
 from fixtures.chat_models import CHATML, chat_model
 from fixtures.planted_circuit import planted_llama, planted_tokenizer
+from fixtures.speech_models import whisper_model
+from fixtures.vision_language import llava_model
 from refusals import naming
 
 EXAMPLES = [
@@ -104,6 +112,116 @@ def test_roles_of_a_chat_are_groups() -> None:
     with model.scaled_links([(asked, "role=system")], 0, layers=[0, 1], text=chats[0]):
         expected = np.exp(model.predict(chats[0]).log_probabilities[0, 40])
     assert found.scores[0, 0, 0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_role_of_a_chat_can_look() -> None:
+    model = chat_model(CHATML, spread=3.0)
+    chat = [{"role": "system", "content": "be short"}, {"role": "user", "content": "go on"}]
+    options = {"window": 2, "other": False, "random_links": False, "progress": False}
+    found = knockout(model, [(chat, 40)], {"system": "role=system"}, from_="role=user", **options)
+    with model.scaled_links([("role=user", "role=system")], 0, layers=[0, 1], text=chat):
+        expected = np.exp(model.predict(chat).log_probabilities[0, 40])
+    assert found.scores[0, 0, 0] == pytest.approx(expected, rel=5e-6)
+    assert abs(found.scores[0, 0, 0] / found.intact[0] - 1) > 2e-5
+
+
+def test_regions_of_pictures_are_groups() -> None:
+    shapes = load_model("attnwidget/shapes", device="cpu")
+    drawn = drawn_shapes(2, seed=11)
+    examples = list(zip(drawn.images, drawn.names, strict=True))
+    corner = Box(0, 0, 0, 16, 16)
+    found = knockout(shapes, examples, {"corner": corner}, window=2, progress=False)
+    for index, (picture, name) in enumerate(examples):
+        attention = shapes.attend(images=picture)
+        assert found.intact[index] == pytest.approx(
+            shapes.predict(images=picture).probability(name), abs=1e-6
+        )
+        for row, (first, last) in enumerate(found.windows):
+            layers = range(first, last + 1)
+            with shapes.scaled_links([(0, _positions(attention, corner))], 0, layers=layers):
+                expected = shapes.predict(images=picture).probability(name)
+            assert found.scores[row, 0, index] == pytest.approx(expected, abs=2e-6)
+    n_tokens = len(attention.tokens)
+    n_corner = found.n_links[0, 0]
+    assert 0 < n_corner < n_tokens / 2
+    assert found.n_links[:, 0].tolist() == [n_corner, n_tokens - 1 - n_corner, n_corner]
+
+
+def _positions(attention: Any, end: Any) -> tuple[int, ...]:
+    positions = end_positions("key", end, attention.stacks["self"].key)
+    assert not isinstance(positions, str)
+    return positions
+
+
+def test_regions_are_groups_for_words_about_pictures() -> None:
+    model = llava_model()
+    picture = drawn_shapes(1, seed=11).images[0]
+    word = sorted(model.tokenizer.get_vocab())[40]
+    example = ({"image": picture, "text": "what color"}, word)
+    options = {"window": 2, "other": False, "random_links": False, "progress": False}
+    box = Box(0, 0, 0, picture.shape[1], picture.shape[0])
+    found = knockout(model, [example], {"picture": box}, **options)
+    attention = model.attend("what color", images=picture)
+    keys = _positions(attention, box)
+    assert found.n_links[0, 0] == len(keys) > 1
+    with model.scaled_links([(len(attention.tokens) - 1, keys)], 0, layers=[0, 1]):
+        expected = model.predict("what color", images=picture).probability(word)
+    assert found.scores[0, 0, 0] == pytest.approx(expected, abs=2e-6)
+    with pytest.raises(ValueError, match=naming("example 0", "from_='all'")):
+        knockout(model, [example], {"picture": box}, stack="vision", **options)
+
+
+def test_spans_of_a_sound_are_groups_of_cross_attention() -> None:
+    model = whisper_model(1)
+    sound = np.random.default_rng(0).normal(0, 0.1, 16000).astype(np.float32)
+    options = {"window": 1, "other": False, "random_links": False, "progress": False}
+    span = Span(0, 0.1, 0.5)
+    examples = [((sound, 16000), [7])]
+    found = knockout(model, examples, {"begin": span}, stack="cross", scoring="loss", **options)
+    attention = model.attend(audio=(sound, 16000), target=[3, 7])
+    keys = end_positions("key", span, attention.stacks["cross"].key)
+    assert found.n_links[0, 0] == len(keys) > 1
+    inputs = model.processor(sound, sampling_rate=16000, return_tensors="pt")
+
+    def loss() -> float:
+        with torch.no_grad():
+            output = model.hf_model(**inputs, decoder_input_ids=torch.tensor([[3, 7]]))
+        return -float(output.logits[0, 0].log_softmax(-1)[7])
+
+    assert found.intact[0] == pytest.approx(loss(), abs=1e-5)
+    with model.scaled_links([(0, keys)], 0, layers=[0], stack="cross"):
+        assert found.scores[0, 0, 0] == pytest.approx(loss(), abs=1e-5)
+    with pytest.raises(ValueError, match=naming("'all after'", "example 0")):
+        knockout(model, examples, {"a": span}, stack="cross", from_="all after", **options)
+
+
+def test_a_causal_classifier_answers_at_its_last_token() -> None:
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(
+        vocab_size=64,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_labels=3,
+        pad_token_id=0,
+        initializer_range=0.6,
+    )
+    model = load_model(transformers.LlamaForSequenceClassification(config), words(), device="cpu")
+    text = "w7 w8 w9 w11 w12"
+    found = knockout(
+        model, [(text, "LABEL_1")], {"word": "w8"}, window=2, random_links=False, progress=False
+    )
+    last = len(model.attend(text).tokens) - 1
+    with model.scaled_links([(last, "w8")], 0):
+        expected = model.predict(text).probability("LABEL_1")
+    assert found.scores[0, 0, 0] == pytest.approx(expected, abs=1e-6)
+    assert abs(found.scores[0, 0, 0] - found.intact[0]) > 1e-4
+    needs = needed_links(model.attend(text), "LABEL_1", by="token")
+    assert needs.query_position == last
+    column = [group[0] for group in needs.positions].index(model.attend(text).tokens.index("w8"))
+    assert needs.probability - needs.need[column] == pytest.approx(expected, abs=1e-6)
+    assert not np.isnan(needs.random_need).any() and len(needs.random_need)
 
 
 @pytest.mark.parametrize("scoring", ["loss", "accuracy"])

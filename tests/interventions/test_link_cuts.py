@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+import transformers
 
 from attnwidget import AttentionModel, load_model
 from attnwidget.interventions.link_cuts import AskedLink, LinkCuts, link_cuts
+from capture.test_predict import words
+from fixtures import zoo
 
 SENTENCE = "The captain told his men that he would not leave the ship."
 MASKED = "The captain told his men that [MASK] would not leave the ship."
@@ -55,6 +59,37 @@ def test_cuts_of_a_masked_word_are_those_of_blocks(bert: AttentionModel) -> None
     words = [i for i in range(1, 14) if i not in (HE, THAT)]
     others = [by_block(bert, SENTENCE, asked, link=((HE,), i))[0] for i in words]
     np.testing.assert_allclose(cuts.others, others, atol=2e-6)
+
+
+@pytest.mark.parametrize("head", ["SequenceClassification", "QuestionAnswering"])
+def test_cuts_of_answers_about_the_whole_text_are_those_of_blocks(head: str) -> None:
+    torch.manual_seed(0)
+    config = transformers.BertConfig(
+        vocab_size=zoo.VOCABULARY,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_labels=3 if head == "SequenceClassification" else 2,
+        initializer_range=0.6,
+    )
+    model = load_model(
+        getattr(transformers, f"BertFor{head}")(config).eval(), words(), device="cpu"
+    )
+    text = "w7 w8 w9 w11 w12"
+    answers = (0, 1)
+    *_, cuts = link_cuts(AskedLink(model.attend(text), -1, (2,), (1,), "self", answers))
+    for choice, found in (
+        ({}, cuts.everywhere),
+        ({"layers": [1]}, cuts.layers[1]),
+        ({"heads": (0, 1)}, cuts.heads[0, 1] if cuts.heads is not None else None),
+    ):
+        with model.scaled_links([(2, 1)], 0, **choice):
+            expected = np.exp(model.predict(text).log_probabilities[0, list(answers)])
+        np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert np.abs(cuts.everywhere - cuts.before).max() > 1e-5
+    # Attention can rest on the first token, which is no control.
+    assert not cuts.is_masked and len(cuts.others) == 2
 
 
 def test_numbers_of_the_study(bert: AttentionModel) -> None:

@@ -13,6 +13,7 @@ import transformers
 from attnwidget import AttentionModel, Head, load_model
 from attnwidget.capture.tapping.last_token import LastToken
 from attnwidget.interventions import needed_links
+from attnwidget.results import NeededLinks
 from fixtures import zoo
 from fixtures.planted_circuit import planted_model
 from refusals import naming
@@ -63,6 +64,38 @@ def test_a_masked_word_is_asked_in_its_own_pass() -> None:
     assert needs.finding.startswith("With “he” masked, the model says “he” (73 %)")
 
 
+LONG = " ".join(["The captain said that he and the men left the ship ."] * 5)
+
+
+def test_words_arrive_pass_by_pass() -> None:
+    model = load_model(device="cpu")
+    parts: list[NeededLinks] = []
+    attention = model.attend(LONG)
+    needs = needed_links(attention, position=5, n_random_links=0, on_pass=parts.append)
+    known = [int((~np.isnan(part.need)).sum()) for part in parts]
+    assert len(known) > 2 and known[0] == 0 and known == sorted(set(known))
+    assert needs.complete and known[-1] < len(needs.words)
+    for part, count in zip(parts, known, strict=True):
+        assert not part.complete and np.isnan(part.need[count:]).all()
+        np.testing.assert_array_equal(part.need[:count], needs.need[:count])
+        np.testing.assert_array_equal(part.attention, needs.attention)
+
+
+def test_a_word_costs_one_pass() -> None:
+    model = load_model(device="cpu")
+    attention = model.attend(LONG)
+    n_inputs: list[int] = []
+    hook = model.hf_model.bert.embeddings.register_forward_hook(
+        lambda _module, _arguments, output: n_inputs.append(len(output))
+    )
+    try:
+        needs = needed_links(attention, position=5, n_random_links=0)
+    finally:
+        hook.remove()
+    # One pass more for the answer, and one to check that few tokens need logits.
+    assert len(needs.words) < sum(n_inputs) <= len(needs.words) + 2
+
+
 @pytest.mark.parametrize(
     "choice", [{}, {"heads": ["L2 H11", "L3 H0"]}, {"layers": [4, 5]}, {"heads": "L2 H11"}]
 )
@@ -72,6 +105,59 @@ def test_needs_are_those_of_blocks(choice: dict[str, Any]) -> None:
     answer = model.tokenizer.vocab["he"]
     expected = by_blocks(model, MASKED, needs, 7, answer, **choice)
     np.testing.assert_allclose(needs.probability - needs.need, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "choice"),
+    [
+        (IDS[:6], None, {}),
+        (IDS[:6], 4, {"layers": [1]}),
+        ("The man left.", 3, {}),
+        ("The man left.", 3, {"heads": "L2 H11"}),
+    ],
+)
+def test_a_map_of_needs_has_every_link_as_a_block(
+    text: Any, position: int | None, choice: dict[str, Any]
+) -> None:
+    is_causal = not isinstance(text, str)
+    model = load_model(zoo.build("llama") if is_causal else None, device="cpu")
+    answer = 17 if is_causal else model.tokenizer.vocab["said"]
+    where = {} if position is None else {"position": position}
+    attention = model.attend(text)
+    needs = needed_links(
+        attention, answer, **where, **choice, queries="each", by="token", n_random_links=0
+    )
+    count = position if is_causal and position is not None else len(attention.tokens)
+    assert needs.need_map is not None and needs.need_map.shape == (count, count)
+    assert len(needs.map_words) == len(needs.map_columns) == count and needs.complete
+    at = {} if position is None else {"positions": [position]}
+    for i in range(count):
+        for j in range(count):
+            if is_causal and j > i:
+                assert np.isnan(needs.need_map[i, j])
+                continue
+            with model.scaled_links([(i, j)], 0, **choice):
+                after = np.exp(model.predict(text, **at).log_probabilities[0, answer])
+            assert needs.probability - needs.need_map[i, j] == pytest.approx(after, abs=1e-6)
+    # The row of the token that answers has the needs of the words.
+    row = np.delete(needs.need_map[needs.query_position], needs.query_position)
+    np.testing.assert_allclose(row, needs.need, atol=1e-6)
+
+
+def test_a_map_of_needs_says_its_largest_link_and_its_limit() -> None:
+    model = load_model(device="cpu")
+    attention = model.attend("The captain said that he left.")
+    needs = needed_links(attention, position="he", queries="each", n_random_links=0)
+    assert needs.need_map is not None
+    row, column = np.unravel_index(needs.need_map.argmax(), needs.need_map.shape)
+    link = f"“{needs.map_words[row]}” to “{needs.map_columns[column]}” is needed most"
+    assert f"Of {len(needs.map_words) ** 2} links, {link}" in needs.finding
+    assert link in str(needs.map_chart().to_dict()["title"])
+    with pytest.raises(ValueError, match=naming("queries='each'")):
+        needed_links(attention, position="he", n_random_links=0).map_chart()
+    long = model.attend("the cat and " * 25)
+    with pytest.raises(ValueError, match=naming("64", "77", "queries='asked'")):
+        needed_links(long, position=3, queries="each")
 
 
 def refuse(last: LastToken, _: Any) -> list[Any]:

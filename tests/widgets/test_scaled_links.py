@@ -204,6 +204,23 @@ def test_cuts_are_computed_before_the_link_is_cut(
     assert on_page(view, "cuts") is None
 
 
+def test_a_classifier_has_the_links_between_any_words() -> None:
+    model = load_model("attnwidget/genre", device="cpu")
+    text = "the ship left the harbor at night."
+    attention = model.attend(text)
+    view = PredictionView(attention, unit="words", tokens=[("query", 3), ("key", 2)])
+    assert on_page(view, "link")["query"] == (3,)
+    assert view.wait()
+    cuts = on_page(view, "cuts")
+    with model.scaled_links([(3, 2)], 0):
+        expected = model.predict(text)
+    everywhere = np.frombuffer(cuts["everywhere"]["view"], np.float32)
+    names = [model.hf_model.config.id2label[i] for i in range(model.hf_model.config.num_labels)]
+    assert everywhere[0] == pytest.approx(expected.probability(cuts["tokens"][0]), abs=1e-6)
+    assert set(cuts["tokens"]) <= set(names) and cuts["others"] is not None
+    view.close()
+
+
 def test_an_explorer_hands_links_to_its_predictions(model: AttentionModel) -> None:
     explorer = explore(
         model, TEXT, treebank=False, tokens=PAIR, scaled_links=[("he", "that", 0, "L2 H11")]
@@ -224,6 +241,38 @@ def test_an_explorer_hands_links_to_its_predictions(model: AttentionModel) -> No
     explorer.scaled_links = [("he", "captain", 0, "L1")]
     explorer.text = "The cat sat."
     assert explorer.wait() and explorer.scaled_links == predictions.scaled_links == []
+    explorer.close()
+
+
+def test_a_cut_moves_with_the_head_that_the_page_selects(model: AttentionModel) -> None:
+    explorer = explore(model, TEXT, treebank=False, tokens=PAIR, selected=[(2, 11)])
+    assert explorer.wait()
+    explorer.scaled_links = [("he", "that", 0, "L2 H11"), ("he", "captain", 0, "L2 H11")]
+    # A click on another head in the panel of all heads.
+    from_page(explorer.grid, {"selected": [[3, 8, "self"]], "layer": 3})
+    moved = [(HE, THAT, 0, "L3 H8"), (HE, CAPTAIN, 0, "L2 H11")]
+    assert explorer.scaled_links == explorer.predictions.scaled_links == moved
+    # A step through the layers.
+    explorer.scaled_links = [("he", "that", 4, "L3 H8")]
+    from_page(explorer, {"selected": [[4, 8, "self"]], "layer": 4})
+    assert explorer.scaled_links == [(HE, THAT, 4, "L4 H8")]
+    after = explorer.predictions.after.probability("he")
+    assert after == pytest.approx(probability(model, 4, heads="L4 H8"), abs=1e-6)
+    for scope, expected in (("L4", "L5"), ("all heads", "all heads")):
+        from_page(explorer, {"selected": [[4, 8, "self"]], "layer": 4})
+        explorer.scaled_links = [("he", "that", 0, scope)]
+        from_page(explorer, {"selected": [[5, 0, "self"]], "layer": 5})
+        assert explorer.scaled_links == [(HE, THAT, 0, expected)]
+    # A script says where the link is cut, whichever head it selects.
+    explorer.scaled_links = [("he", "that", 0, "L2 H11")]
+    explorer.selected = [(1, 3)]
+    assert explorer.scaled_links == [(HE, THAT, 0, "L2 H11")]
+    # The page can cut the link in another head, and show this head, in one message.
+    from_page(
+        explorer,
+        {"selected": [[0, 2, "self"]], "layer": 0, "scaled_links": [[[HE], [THAT], 0, "L0 H2"]]},
+    )
+    assert explorer.scaled_links == [(HE, THAT, 0, "L0 H2")]
     explorer.close()
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from attnwidget import Attention, PredictionView, load_model
 from attnwidget.interventions import needed_links
+from attnwidget.results import NeededLinks
 from attnwidget.widgets.prediction_view import word_needs
 
 TEXT = "The captain told his men that he would not leave the ship."
@@ -75,6 +76,53 @@ def test_heads_that_are_off_stay_off(attention: Attention, view: PredictionView)
     expected = needed_links(off, "he", position=HE, n_random_links=0)
     np.testing.assert_allclose(numbers(found["need"]), expected.need, atol=1e-6)
     assert found["off"] == [[2, 11, "self"]]
+
+
+LONG = " ".join(["The captain said that he and the men left the ship ."] * 5)
+
+
+def test_words_arrive_pass_by_pass_and_orders_are_compared_at_the_end() -> None:
+    view = PredictionView(load_model(device="cpu").attend(LONG), position=5)
+    sent: list[dict[str, Any]] = []
+    view.observe(lambda change: sent.append(change["new"]), "_needs")
+    needs_of(view)
+    known = [int((~np.isnan(numbers(needs["need"]))).sum()) for needs in sent]
+    assert len(known) > 2 and known[0] == 0 and known == sorted(set(known))
+    assert known[-1] == len(sent[-1]["entries"])
+    assert all(needs["agreement"] is None and needs["control"] is None for needs in sent[:-1])
+    assert sent[-1]["agreement"] is not None
+    view.close()
+
+
+@pytest.mark.parametrize(
+    "change", [{"_needs_asked": False}, {"position": 2}, {"disabled": [(2, 11)]}]
+)
+def test_a_reader_who_goes_on_ends_the_measurement(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+) -> None:
+    view = PredictionView(load_model(device="cpu").attend(LONG), position=5)
+    results: list[NeededLinks] = []
+
+    def interrupted(*arguments: Any, on_pass: Any, **options: Any) -> NeededLinks:
+        def goes_on(needs: NeededLinks) -> None:
+            on_pass(needs)
+            for name, value in change.items():
+                setattr(view, name, value)
+
+        result = needed_links(*arguments, on_pass=on_pass if results else goes_on, **options)
+        results.append(result)
+        return result
+
+    monkeypatch.setattr(word_needs, "needed_links", interrupted)
+    view._needs_asked = True
+    view.wait()
+    assert np.isnan(results[0].need).any()
+    if "_needs_asked" in change:
+        assert view._needs is None
+    else:
+        assert results[-1].complete and view._needs is not None
+        assert view._needs["position"] == view.position
+    view.close()
 
 
 def test_words_of_several_tokens_are_cut_together() -> None:

@@ -58,6 +58,8 @@ from attnwidget.widgets.explorer.text_measures import TextMeasures
 from attnwidget.widgets.head_grid import CHANGE, HeadGrid
 from attnwidget.widgets.head_view.widget import HeadView
 from attnwidget.widgets.pages.page_part import Page
+from attnwidget.widgets.prediction_view.locked_link import locked_pair
+from attnwidget.widgets.prediction_view.scaled_links import links_in_head
 from attnwidget.widgets.shared.attention_widget import AttentionWidget, Edit, attention_shapes
 from attnwidget.widgets.shared.background import Job
 from attnwidget.widgets.shared.background_answers import BackgroundAnswers
@@ -583,6 +585,20 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
             except Exception:
                 self.scaled_links = change["old"]
                 raise
+
+    @when_open("selected")
+    def _move_cut(self, change: object) -> None:
+        """Move the change of the locked pair's link to the head that the page selects.
+
+        A change in one layer moves to the layer of this head. Heads that Python selects leave the
+        links as Python assigned them.
+        """
+        if not (changed_by_page() and self.selected and self.scaled_links):
+            return
+        head = self.selected[-1]
+        link = locked_pair(self.attention, list(self.tokens), self.unit, head.stack)
+        if link is not None:
+            self.scaled_links = links_in_head(self.scaled_links, (link.query, link.key), head)
 
     @when_open("tokens")
     def _leave_cut_pair(self, change: object) -> None:

@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.interventions.link_cuts import AskedLink, LinkCuts
+from attnwidget.interventions.link_cuts import AskedLink, LinkCuts, sees_nothing_later
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.prediction_view.effect_work import MOST_SECONDS, pass_work, speed
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
     position_after,
     predicted_input,
+    what_is_read,
 )
 from attnwidget.widgets.wire.values import to_wire
 
-#: Tasks in which a token of the text is asked about.
-_OF_TOKENS = ("masked", "next", "label")
+#: Tasks in which the complete input is asked about, so that any link of a text can be cut.
+_OF_INPUTS = ("class", "span")
 
 
 class LockedLink(NamedTuple):
@@ -58,24 +59,53 @@ def locked_link(
 
     Returns:
         The link; None without a pair, if the question is about another word, if the pair is one
-        word, or if the query cannot see the key.
+        word, if the query cannot see the key, or if the input is a picture or a sound. A question
+        about the class or a span of a text has the links between any words.
     """
     task = answered.before.task
-    ends = [[index for side, index in tokens if side == name] for name in ("query", "key")]
-    if task not in _OF_TOKENS or stack == "encoder" or not all(ends):
+    link = locked_pair(attention, tokens, unit, stack)
+    if stack == "encoder" or link is None:
         return None
     axes = attention.stacks[stack]
-    asked, looked_at = (indices[-1] for indices in ends)
-    if position_after(axes.query, asked, unit, task) != answered.position:
+    reading, _ = predicted_input(attention)
+    if task in _OF_INPUTS:
+        if what_is_read(reading) != "text":
+            return None
+    elif position_after(axes.query, link.of[0], unit, task) != answered.position:
         return None
-    query, key = _positions(axes.query, asked, unit), _positions(axes.key, looked_at, unit)
     is_one_text = axes.query == axes.key
-    is_causal = task == "next" and stack != "cross"
-    if key is None or query is None or (is_one_text and query == key):
+    model: Any = reading.model
+    is_causal = stack != "cross" and sees_nothing_later(model)
+    if is_one_text and link.query == link.key:
         return None
-    if is_causal and min(key) > max(query):
+    if is_causal and min(link.key) > max(link.query):
         return None
-    return LockedLink((asked, looked_at), unit, stack, query, key)
+    return link
+
+
+def locked_pair(
+    attention: Attention, tokens: Sequence[tuple[str, int]], unit: str, stack: str
+) -> LockedLink | None:
+    """Return the link between the last locked query and key, whether or not a model can use it.
+
+    Args:
+        attention: Attention of the input.
+        tokens: Locked tokens.
+        unit: Unit of the locked tokens.
+        stack: Stack of the shown head.
+
+    Returns:
+        The link; None without a pair.
+    """
+    ends = [[index for side, index in tokens if side == name] for name in ("query", "key")]
+    if not all(ends):
+        return None
+    axes = attention.stacks[stack]
+    from_, to = (indices[-1] for indices in ends)
+    query, key = _positions(axes.query, from_, unit), _positions(axes.key, to, unit)
+    if query is None or key is None:
+        return None
+    return LockedLink((from_, to), unit, stack, query, key)
 
 
 def can_be_cut_unasked(attention: Attention, *, by_head: bool) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import traitlets
 
 from attnwidget.capture.maps.attention import NOT_READ_AGAIN, Attention
-from attnwidget.capture.tapping.head import HeadName, is_one_head, spells_head
+from attnwidget.capture.tapping.head import Head, HeadName, is_one_head, spells_head
 from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.text.counted import counted
 from attnwidget.text.link_ends import EndPositions
@@ -28,6 +28,8 @@ ScaledLinks: TypeAlias = Sequence[tuple[Any, Any, float, HeadName]]
 
 _ALL = "all heads"
 _SCOPE = re.compile(r"(?:(?P<stack>\S+)\s+)?(?:L(?P<layer>\d+)|(?P<all>all(?: heads)?))", re.I)
+# Scope of one head or one layer, as `ScaledLinksTrait` spells it.
+_ONE_LAYER = re.compile(r"(?:(?P<stack>\S+) )?L\d+(?P<head> H\d+)?")
 _SCOPES = '"L2 H11" (one head), "L2" (a layer) or "all heads"'
 
 
@@ -107,6 +109,38 @@ def link_edits(attention: Attention, links: Sequence[ScaledLink]) -> tuple[LinkE
         ('he→captain', 12)
     """
     return tuple(_edit_of(attention, link) for link in links)
+
+
+def links_in_head(
+    links: Sequence[ScaledLink], ends: tuple[EndPositions, EndPositions], head: Head
+) -> list[ScaledLink]:
+    """Return links with the changes of one link moved to a head, or to the layer of this head.
+
+    Changes in all heads, of other links and in other stacks stay where they are.
+
+    Args:
+        links: Links by position.
+        ends: Positions of the query and the key of the link that moves.
+        head: Head to which a change in one head moves; a change in a layer moves to its layer.
+
+    Example:
+        >>> from attnwidget import Head
+        >>> from attnwidget.widgets.prediction_view.scaled_links import links_in_head
+        >>> links = [(7, 6, 0, "L2 H11"), (7, 2, 0, "L2"), (7, 6, 4, "all heads")]
+        >>> links_in_head(links, ((7,), (6,)), Head(3, 8))
+        [(7, 6, 0, 'L3 H8'), (7, 2, 0, 'L2'), (7, 6, 4, 'all heads')]
+    """
+    moved = []
+    for query, key, factor, scope in links:
+        match = _ONE_LAYER.fullmatch(scope)
+        if (
+            match is not None
+            and (match["stack"] or "self") == head.stack
+            and (query, key) == (_short(ends[0]), _short(ends[1]))
+        ):
+            scope = str(head) if match["head"] else str(head).rsplit(" ", 1)[0]
+        moved.append((query, key, factor, scope))
+    return list(dict.fromkeys(moved))
 
 
 def links_to_wire(attention: Attention, links: Sequence[ScaledLink]) -> list[dict[str, Any]]:

@@ -734,7 +734,8 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
         )
         for cuts in steps:
             show = partial(setattr, self, "_cuts", cuts_to_wire(cuts, link, answered))
-            yield self._unless_replaced("link", asked, show)
+            self._background.call(self._unless_replaced("link", asked, show))
+        yield None
 
     # The logit lens
 
@@ -771,8 +772,12 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
         self._ask("needs", self._needs_wanted, self._needs_job)
 
     def _needs_job(self, wanted: WantedNeeds) -> Job:
-        needs = word_needs(wanted, lambda: not self._is_asked_now("needs", wanted))
-        yield self._unless_replaced("needs", wanted, partial(setattr, self, "_needs", needs))
+        def show(needs: dict[str, Any]) -> None:
+            setting = partial(setattr, self, "_needs", needs)
+            self._background.call(self._unless_replaced("needs", wanted, setting))
+
+        show(word_needs(wanted, lambda: not self._is_asked_now("needs", wanted), show))
+        yield None
 
 
 def _direct(wanted: WantedEffects) -> FoundEffects:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.head import Head
 from attnwidget.inputs.advised_error import on_page
 from attnwidget.interventions.needed_links import needed_links
+from attnwidget.interventions.needed_links_result import NeededLinks
 from attnwidget.widgets.prediction_view.effect_work import pass_work, speed
 from attnwidget.widgets.prediction_view.shown_question import (
     Answered,
@@ -46,17 +47,23 @@ class WantedNeeds(NamedTuple):
     unit: str
 
 
-def word_needs(wanted: WantedNeeds, stopped: Callable[[], bool]) -> dict[str, Any]:
+def word_needs(
+    wanted: WantedNeeds,
+    stopped: Callable[[], bool],
+    on_pass: Callable[[dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
     """Return the attention to each word and the need of it, for the page.
 
     Args:
         wanted: Request.
         stopped: Function that is called between passes; if it returns True, the rest is left out.
+        on_pass: Function that receives the same result after each pass, with NaN for the need of
+            words that are left.
 
     Returns:
         "problem": the reason why there are no needs, or "". Otherwise, for each word but the asked
         one, its entry in the axis ("entries"), "attention", "need", and whether its order is
-        "compared"; the "agreement" of both and the "control", None if unknown.
+        "compared"; the "agreement" of both and the "control", None if unknown or if words are left.
     """
     answered = wanted.answered
     about = {
@@ -72,6 +79,13 @@ def word_needs(wanted: WantedNeeds, stopped: Callable[[], bool]) -> dict[str, An
     if wanted.heads:
         attention = attention.disabled(wanted.heads, wanted.method)
     by_word = wanted.unit == "words"
+    axis = stack_of_answers(attention).query
+    groups = axis.word_groups() if by_word else [[i] for i in range(len(axis))]
+    entry_of = {position: entry for entry, group in enumerate(groups) for position in group}
+
+    def result(needs: NeededLinks) -> dict[str, Any]:
+        return {**about, **_to_wire(needs, entry_of)}
+
     try:
         needs = needed_links(
             attention,
@@ -80,14 +94,16 @@ def word_needs(wanted: WantedNeeds, stopped: Callable[[], bool]) -> dict[str, An
             by="word" if by_word else "token",
             n_random_links=0,
             stopped=stopped,
+            on_pass=None if on_pass is None else lambda needs: on_pass(result(needs)),
         )
     except (TypeError, ValueError) as error:
         return {**about, "problem": on_page(error)}
-    axis = stack_of_answers(attention).query
-    groups = axis.word_groups() if by_word else [[i] for i in range(len(axis))]
-    entry_of = {position: entry for entry, group in enumerate(groups) for position in group}
+    return result(needs)
+
+
+def _to_wire(needs: NeededLinks, entry_of: Mapping[int, int]) -> dict[str, Any]:
+    """Return the needs for the page, without an agreement until all words are measured."""
     return {
-        **about,
         "problem": "",
         "query": entry_of[needs.query_position],
         "entries": [entry_of[positions[0]] for positions in needs.positions],
@@ -95,8 +111,8 @@ def word_needs(wanted: WantedNeeds, stopped: Callable[[], bool]) -> dict[str, An
         "need": to_wire(needs.need.astype(np.float32)),
         "compared": needs.compared.tolist(),
         "probability": needs.probability,
-        "agreement": _number(needs.agreement),
-        "control": _number(needs.control),
+        "agreement": _number(needs.agreement) if needs.complete else None,
+        "control": _number(needs.control) if needs.complete else None,
         "heads": needs.n_heads,
         "masked": needs.asked_by_mask,
     }

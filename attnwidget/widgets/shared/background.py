@@ -229,7 +229,7 @@ class Background:
             try:
                 change = self._step(name, job)
                 if change is not None:
-                    self._call(change)
+                    self.call(change)
                 continue
             except (StopIteration, PassInterrupted):
                 pass
@@ -240,7 +240,7 @@ class Background:
                 must_report = error is not None and self._jobs.get(name) is job and not self._closed
             if error is not None and must_report:
                 try:
-                    self._call(partial(self._failed, name, error))
+                    self.call(partial(self._failed, name, error))
                 except Exception as failure:
                     error = failure
             with self._lock:
@@ -265,8 +265,12 @@ class Background:
         with background_work(lambda: self._jobs.get(name) is not job):
             return next(job)
 
-    def _call(self, function: Callable[[], None]) -> None:
-        """Call a function that changes widgets, in the session of the page if there is one."""
+    def call(self, function: Callable[[], None]) -> None:
+        """Call a function that changes widgets, in the session of the page if there is one.
+
+        A job calls it for results in the middle of a step, for example while edits of a model are
+        open: these act in one thread, and another step may run in another thread.
+        """
         session = self._session
         if session is None:
             function()

@@ -5,7 +5,7 @@ import type { ExplorerState } from "./explorer_types.js";
 import type { Figures } from "./joined_figures.js";
 import { isPair, withoutLast } from "./locks.js";
 import type { OnScreen } from "./on_screen.js";
-import { canAsk, currentNeeds } from "./sentence/word_needs.js";
+import { areNeedsComplete, canAsk, currentNeeds } from "./sentence/word_needs.js";
 
 /**
  * Return the switch between arcs and bars: the words at which the asked word looks, and the words
@@ -48,7 +48,7 @@ export function needsToggle(model: Model<ExplorerState>, models: Partial<Figures
     },
     view() {
       if (!isPossible()) return nothing;
-      const isBusy = isAsked() && !currentNeeds(screen?.predictions);
+      const isBusy = isAsked() && !areNeedsComplete(screen?.predictions);
       return html`<button type="button" class="attnw-ex-needs" aria-pressed=${isAsked()}
         aria-busy=${isBusy} title="attention and need of each word (n)"
         @click=${() => this.turn()}>words it needs${isBusy ? " …" : ""}</button>`;

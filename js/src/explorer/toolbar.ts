@@ -14,11 +14,11 @@ const FACTOR_KEYS = "0, 1, 4";
 const KEYS = [
   ["Arrow keys in the text", "move between words; pointing at a word shows where it looks"],
   ["Enter, click on a word", "keep the word; a second word makes a pair"],
+  ["[ and ], click on a layer", "step through the layers; with a kept word, to its strongest head"],
   [
-    "[ and ], click on a layer",
-    "step through the layers; with a kept word, to its strongest head, with its cut",
+    FACTOR_KEYS,
+    "cut the link of the kept pair, leave it as it is, 4 times its weight; moves with the head",
   ],
-  [FACTOR_KEYS, "cut the link of the kept pair, leave it as it is, 4 times its weight"],
   ["m", "lines or matrix"],
   ["Arrow keys in all heads, Enter", "move between heads, select one; also below the answers"],
   ["Shift + Enter, Shift + click", "add or remove a head or a word"],

@@ -118,7 +118,7 @@ function render({ model, el, signal, host }: ExplorerContext): void {
   const needs = needsToggle(model, figures.models);
   const keys = explorerKeys(bar, () => switchHead(model), needs.turn, changeLink);
   onEscape(root, takeBack, signal);
-  onBrackets(root, step, signal);
+  onBrackets(root, bar.step, signal);
 
   /** Content of the screen at the last drawing. */
   let reading: Reading | undefined;
@@ -132,12 +132,6 @@ function render({ model, el, signal, host }: ExplorerContext): void {
     const isOne = links.press(key);
     if (isOne) pointer.rest();
     return isOne;
-  }
-
-  /** Step through the layers, with a link that is changed in one head or one layer. */
-  function step(by: number): void {
-    bar.step(by);
-    links.follow();
   }
 
   /** Undo the last change: the link, the pair, the word, then the heads that are off. */

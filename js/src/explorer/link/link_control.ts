@@ -8,6 +8,8 @@ import {
   extentOf,
   FACTORS,
   type Factor,
+  headOf,
+  includes,
   type LockedLink,
   scopeOf,
   scopeText,
@@ -48,6 +50,16 @@ export function linkControl(model: Model<ExplorerState>, changed: () => void) {
     changed();
   }
 
+  /** Cut the link in a scope, and show the head if the scope is another head. */
+  function cut(scope: string): void {
+    const head = headOf(scope);
+    if (head && !includes(scope, shown() ?? head)) {
+      model.set("selected", [head]);
+      model.set("layer", head[0]);
+    }
+    change(0, scope);
+  }
+
   function chooseScope(scope: string): void {
     extent = extentOf(scope);
     if (link?.asked) change(link.asked.factor, scope);
@@ -60,7 +72,7 @@ export function linkControl(model: Model<ExplorerState>, changed: () => void) {
       link = next;
     },
     /** Cut the link in some heads; undefined if it cannot be changed. */
-    cut: () => (isOffered() ? (scope: string) => change(0, scope) : undefined),
+    cut: () => (isOffered() ? cut : undefined),
     view() {
       const head = shown();
       if (!link || !head || !isOffered()) return nothing;
@@ -86,13 +98,6 @@ export function linkControl(model: Model<ExplorerState>, changed: () => void) {
       if (factor === undefined || !isOffered()) return false;
       change(factor, scopeNow());
       return true;
-    },
-    /** Move a changed link to the shown head or its layer, after a step through the layers. */
-    follow(): void {
-      const head = shown();
-      const asked = link?.asked;
-      if (!head || !asked || extentOf(asked.scope) === "all") return;
-      change(asked.factor, scopeOf(extentOf(asked.scope), head));
     },
     /** Undo all changes of links; returns whether there were any. */
     takeBack(): boolean {

@@ -3,7 +3,7 @@ import { inQuotes, quoted } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
 import { headName } from "../../shared/types.js";
-import { type Answer, type Guess, isChanged, questionAbout } from "../sentence/guess.js";
+import { type Answer, askedOf, type Guess, isChanged } from "../sentence/guess.js";
 import { fromPart, type Line, type LinkLines, plain, toPart } from "../sentence/line.js";
 import type { Reading } from "../sentence/reading.js";
 import { isShown } from "./link_guess.js";
@@ -25,10 +25,14 @@ const changeOf = (text: string, before: number, after: number, least: number): s
     ? `${said(text)} ${sharesText(before, after)}`
     : `${said(text)} ${percentText(before)} as before`;
 
-/** Return the start of a sentence about the question: "Asked to guess “he”". */
-function asked(guess: Guess): Line {
-  const { lead, word } = questionAbout(guess, guess.word);
-  return [plain(` ${lead}`), { text: inQuotes(word), style: "from" }];
+/**
+ * Return the start of a sentence about the question, "Asked to guess “he”", and its rest. A
+ * question about the complete text names no word.
+ */
+function asked(guess: Guess, reading: Reading): { start: Line; rest: string } {
+  const { lead, word, rest } = askedOf(guess, reading);
+  const named: Line = word ? [{ text: inQuotes(word), style: "from" }] : [];
+  return { start: [plain(` ${lead}`), ...named], rest };
 }
 
 /** Return for example ", with 2 heads off,", because the answers have all edits. */
@@ -67,11 +71,11 @@ function changedLinkLine(reading: Reading, guess: Guess, link: LockedLink): Line
   const texts = [first, ...(most === first ? [] : [most])].map(({ text, before, after = before }) =>
     changeOf(text, before, after, least),
   );
-  const { rest } = questionAbout(guess, guess.word);
+  const { start, rest } = asked(guess, reading);
   const masked = link.isMasked ? ", which is then masked" : "";
   return [
     ...changeLine(reading, link),
-    ...asked(guess),
+    ...start,
     plain(`${masked}${rest}${headsOff(reading)} says ${texts.join(", ")}.`),
   ];
 }
@@ -85,17 +89,14 @@ function uncutLinkLine(reading: Reading, guess: Guess, link: LockedLink): Line {
   const [first] = guess.answers;
   if (!cuts || !first) return [];
   const weight = cuts.weight(reading.head);
-  const line = asked(guess);
+  const { start: line, rest } = asked(guess, reading);
   if (link.isMasked && weight !== undefined)
     line.push(
       plain(", this place is masked and gives "),
       toPart(reading, link.to, link.from),
       plain(` ${percentText(weight)}.`),
     );
-  else {
-    const { rest } = questionAbout(guess, guess.word);
-    line.push(plain(`${rest} says ${said(first.text)} ${percentText(first.before)}.`));
-  }
+  else line.push(plain(`${rest} says ${said(first.text)} ${percentText(first.before)}.`));
   const inHead = cuts.inHead(reading.head, first.token);
   const everywhere = cuts.everywhere(first.token);
   const parts: string[] = [];

@@ -10,7 +10,7 @@ import { type LockedLink, scopeOf, scopeText } from "./link_state.js";
 /** Change of an answer from which the head with the largest change is named. */
 const LEAST_MOST = 0.02;
 
-/** Result of a cut: its scope, the head that a click shows, and the probability of the answer. */
+/** Result of a cut: its scope, and the probability of the answer. */
 interface Result {
   scope: string;
   after: number;
@@ -22,7 +22,8 @@ const pointsOf = (change: number): string =>
 
 /**
  * Return the results of cutting the link in the shown head, in its layer and in all heads, next to
- * each other and to the other words. Each scope is a button that cuts the link there.
+ * each other and to the other words. Each scope is a button that cuts the link there, and another
+ * head is then shown.
  */
 export function linkNote(
   link: LockedLink | undefined,

@@ -64,6 +64,12 @@ export function extentOf(scope: string): Extent {
   return /H\d+$/.test(scope) ? "head" : "layer";
 }
 
+/** Return the head that a scope names; undefined for layers and all heads. */
+export function headOf(scope: string): Head | undefined {
+  const match = /^(?:(\S+) )?L(\d+) H(\d+)$/.exec(scope);
+  return match ? [Number(match[2]), Number(match[3]), match[1] ?? "self"] : undefined;
+}
+
 /** Return a scope for readers: "L2 H11", "layer 2" or "all 72 heads". */
 export function scopeText(scope: string, count?: number): string {
   const extent = extentOf(scope);

@@ -2,6 +2,7 @@ import type { PredictionState } from "../../prediction_view/state.js";
 import { isolated } from "../../shared/bidi.js";
 import { lineColor } from "../../shared/ink.js";
 import { inQuotes, quoted } from "../../shared/labels.js";
+import { counted } from "../../shared/numbers.js";
 import { percentText } from "../../shared/percent_text.js";
 import type { Theme } from "../../shared/theme.js";
 import { asFloat32 } from "../../shared/wire.js";
@@ -41,6 +42,8 @@ export interface WordNeeds {
   agreement: number | null;
   control: number | null;
   heads: number;
+  /** Number of words whose need is known, which is all words in the end. */
+  n_known: number;
   /** Whether the asked word is masked in the measured pass. */
   isMasked: boolean;
 }
@@ -61,10 +64,12 @@ export function needsOf(
 ): WordNeeds | undefined {
   const found = currentNeeds(state);
   if (!guess || !found || found.problem || !found.entries || !state?._needs_asked) return undefined;
+  const need = asFloat32(found.need);
   return {
     entries: found.entries,
     attention: asFloat32(found.attention),
-    need: asFloat32(found.need),
+    need,
+    n_known: need.filter((value) => !Number.isNaN(value)).length,
     compared: found.compared,
     answer: guess.effects?.name ?? state._predictions?.name ?? "",
     probability: found.probability,
@@ -73,6 +78,13 @@ export function needsOf(
     heads: found.heads,
     isMasked: found.masked,
   };
+}
+
+/** Return whether the needs of the shown question are measured, or cannot be. */
+export function areNeedsComplete(state: PredictionState | undefined): boolean {
+  const found = currentNeeds(state);
+  if (!found) return false;
+  return found.problem !== "" || !asFloat32(found.need).some(Number.isNaN);
 }
 
 /** Return the reason why the needs of the shown question are not measured, or "". */
@@ -196,6 +208,10 @@ export function needsLine(reading: Reading, guess: Guess, needs: WordNeeds): Lin
     { text: quoted(isolated(needs.answer)), style: "to" },
     plain(` (${percentText(needs.probability)}) loses without that link; `),
   ];
+  if (needs.n_known < entries.length) {
+    line.push(plain(`${needs.n_known} of ${counted(entries.length, reading.noun)} so far.`));
+    return line;
+  }
   const loss = need[lost] ?? 0;
   if (loss < NO_CHANGE) line.push(plain("it loses half a point nowhere."));
   else
