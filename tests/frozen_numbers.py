@@ -907,6 +907,13 @@ def _() -> Any:
     return public.measure_rules(bert(), trees()[:8], rules, **QUIET)
 
 
+@study("rules in the place of heads")
+def _() -> Any:
+    attention = bert().attend("The captain told his men that he left the ship.")
+    rules = {"L0 H2": "previous token", "L1 H8": "next token"}
+    return public.with_rules(attention, rules).weights()
+
+
 @study("looking away")
 def _() -> Any:
     return public.probe_no_op(bert(), trees(), "obj", **QUIET)

@@ -2,6 +2,7 @@
 
 from .behavior import LinkBehavior as LinkBehavior
 from .effects.measure_rules import measure_rules as measure_rules
+from .effects.rules_in_text import with_rules as with_rules
 from .examples.head_examples import head_examples as head_examples
 from .gallery.head_gallery import head_gallery as head_gallery
 from .gallery.link_panels import link_panels as link_panels

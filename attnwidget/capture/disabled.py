@@ -12,7 +12,7 @@ from torch import Tensor
 from attnwidget.capture.default_method import default_method
 from attnwidget.capture.model_inputs import ModelInputs, is_one_text
 from attnwidget.capture.tapping.attention_sites import count_heads, find_sites
-from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, EditMethod
+from attnwidget.capture.tapping.edit_methods import METHODS, REFERRING, RULED, EditMethod
 from attnwidget.capture.tapping.edits import Change, Edits
 from attnwidget.capture.tapping.head import (
     Head,
@@ -23,6 +23,7 @@ from attnwidget.capture.tapping.head import (
     named_head,
     names_layer,
 )
+from attnwidget.capture.tapping.head_rule import HeadRule
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
 from attnwidget.capture.tapping.pass_texts import Spell
@@ -56,6 +57,12 @@ def disabled(
     heads_to_disable = chosen_heads(intact, heads, layers, stack)
     if method is None:
         method = default_method(hf_model) if reference is None else "mean"
+    if method == RULED:
+        raise ValueError(
+            "method='rule' needs the links of one text: with_rules(attention, {'L0 H2': 'previous "
+            "token'}) of attnwidget.behaviors reads a text with rules in the place of heads, and "
+            "measure_rules measures the loss"
+        )
     if method not in METHODS:
         raise ValueError(
             f"there is no method {method!r}: {among(method, METHODS)}; single weights: "
@@ -73,6 +80,37 @@ def disabled(
         changes = _referred(hf_model, inputs, intact, heads_to_disable, method, reference)
     else:
         changes = dict.fromkeys(heads_to_disable, Change(method, method))
+    edits = open_edits(hf_model).then(Edits(changes, intact.heads_of, intact.stacks))
+    return tap(hf_model, unseen, edits)
+
+
+def rules_in_place(
+    hf_model: Any,
+    inputs: ModelInputs,
+    rules: Mapping[Head, HeadRule],
+    text: Mapping[str, Tensor],
+) -> AbstractContextManager[None]:
+    """Return a block in which the weights of heads are those of rules, for one text.
+
+    A query without a predicted link has the mean output of the head over the text.
+
+    Args:
+        hf_model: Transformers model.
+        inputs: Inputs of the model.
+        rules: Rule of each head.
+        text: Tensors of the text.
+    """
+    intact = intact_edits(hf_model)
+    means = _referred(hf_model, inputs, intact, list(rules), "mean", dict(text))
+    changes = {
+        head: Change(
+            RULED,
+            f"its rule in its place: {rule.name}",
+            output=means[head].output,
+            weights=torch.from_numpy(rule.weights())[None],
+        )
+        for head, rule in rules.items()
+    }
     edits = open_edits(hf_model).then(Edits(changes, intact.heads_of, intact.stacks))
     return tap(hf_model, unseen, edits)
 

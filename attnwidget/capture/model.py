@@ -15,7 +15,7 @@ from attnwidget.capture.answers.losses import LossFunction, LossName
 from attnwidget.capture.answers.predictions import Predictions
 from attnwidget.capture.cut_inputs import cut_to
 from attnwidget.capture.default_method import default_method
-from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits
+from attnwidget.capture.disabled import HeadChoice, disabled, intact_edits, rules_in_place
 from attnwidget.capture.forward_passes import ForwardPasses
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
@@ -29,6 +29,7 @@ from attnwidget.capture.tapping.attention_sites import find_sites, text_parts
 from attnwidget.capture.tapping.edit_methods import EditMethod
 from attnwidget.capture.tapping.edits import Edits
 from attnwidget.capture.tapping.head import Head
+from attnwidget.capture.tapping.head_rule import HeadRule
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.capture.tapping.numbered_layers import layer_numbers
@@ -932,6 +933,12 @@ class AttentionModel(MissingNames):
                 )
             )
         return blocks
+
+    def _ruled(
+        self, rules: Mapping[Head, HeadRule], text: Mapping[str, Tensor]
+    ) -> AbstractContextManager[object]:
+        """Return a block with rules in the place of heads, for one text."""
+        return rules_in_place(self.hf_model, self.inputs, rules, text)
 
     @hides_frames
     def close(self) -> None:

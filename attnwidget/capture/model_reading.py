@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.inputs.mask_token import mask_places
+from attnwidget.model_facts.word_embeddings import reads_words
 from attnwidget.text.counted import counted
 from attnwidget.text.whole_number import whole_number
 
@@ -112,6 +113,12 @@ def language_model(reading: Reading[Attention], what: str) -> AttentionModel:
         raise TypeError(
             f"{what} is of models whose layers read text, and the stacks of {name} are "
             f"{', '.join(sorted(stacks))}"
+        )
+    if not reads_words(model.hf_model):
+        raise TypeError(
+            f"{what} is about words, and {name} reads no words: pass the attention of a language "
+            "model, such as BERT or GPT-2. explain_link(), score_sources() and head_writes() "
+            "explain the heads of this model"
         )
     if (task := prediction_task(model.hf_model)) not in ("masked", "next"):
         kinds = {"class": "classes", "label": "labels", "span": "spans"}

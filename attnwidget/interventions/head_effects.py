@@ -13,9 +13,9 @@ from torch import Tensor
 
 from attnwidget.capture.disabled import intact_edits
 from attnwidget.capture.maps.attention import Attention
-from attnwidget.capture.maps.input_reading import Reading
+from attnwidget.capture.maps.input_reading import Reader, Reading
 from attnwidget.capture.model_lock import ModelLock, uninterrupted
-from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edit_methods import RULED, EditMethod
 from attnwidget.capture.tapping.edits import Change, LayerChanges
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import replaying
@@ -71,8 +71,8 @@ def effects_of(
         return None if effects is None else effects[0]
     model = reading.model
     reading.refuse_changed()
-    method = method or model.default_method
-    disabled_context = model.disabled(heads, method=method) if heads else nullcontext()
+    disabled_context = reading.edited(heads, method) if heads else nullcontext()
+    method = method_of_others(model, method)
     with disabled_context, model.lock.in_turn():
         batch = _asked_batch(reading, (answer,), position)
         return uninterrupted(
@@ -118,14 +118,25 @@ def effects_on_answers(
     """
     model = reading.model
     reading.refuse_changed()
-    method = method or model.default_method
-    disabled_context = model.disabled(heads, method=method) if heads else nullcontext()
+    disabled_context = reading.edited(heads, method) if heads else nullcontext()
+    method = method_of_others(model, method)
     with disabled_context:
         with model.lock.in_turn():
             batch = _asked_batch(reading, answers, position)
         return exact_effects(
             model.hf_model, batch, method, stack=stack, lock=model.lock, only=only, stopped=stopped
         )
+
+
+def method_of_others(model: Reader[Attention], method: EditMethod | None) -> EditMethod:
+    """Return the method by which the other heads are disabled, one at a time.
+
+    Not every head has a rule, so next to heads with their rules in their places, the others are
+    disabled by the default method of the model.
+    """
+    if method is None or method == RULED:
+        return model.default_method
+    return method
 
 
 def _asked_batch(

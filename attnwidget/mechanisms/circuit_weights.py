@@ -33,6 +33,7 @@ from attnwidget.mechanisms.norm_modules import (
 )
 from attnwidget.model_facts.plain_forward import uncompiled
 from attnwidget.model_facts.weight_placement import device_of
+from attnwidget.model_facts.word_embeddings import reads_words
 
 if TYPE_CHECKING:
     from attnwidget.capture.model import AttentionModel
@@ -279,7 +280,7 @@ class CircuitWeights:
                 f"{self.class_name} has more than one stack of layers: pass a decoder-only "
                 "model, such as GPT-2 or Llama"
             )
-        if not hasattr(self.hf_model.get_input_embeddings(), "num_embeddings"):
+        if not reads_words(self.hf_model):
             raise ValueError(
                 f"{self.class_name} reads no words, and circuits lead from words to words: pass a "
                 "language model, such as GPT-2 or Llama"

@@ -53,6 +53,9 @@ class FrozenNorm:
             return None
         epsilon = next((float(v) for n in _EPSILONS if (v := _attribute(module, n))), 0.0)
         weight = next((w for n in _GAINS if isinstance(w := weight_of(module, n), Tensor)), None)
+        if weight is not None and weight.shape[-1:] != given.shape[-1:]:
+            # A norm over channels, as in the convolutions of speech models, is none of the stream.
+            return None
         bias = weight_of(module, "bias")
         gains = [None] if weight is None else [weight, 1 + weight]
         precision = exact_dtype(given.device)

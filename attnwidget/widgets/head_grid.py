@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -192,6 +193,8 @@ class HeadGrid(MetricChoice, Versus):
     _metrics_of = traitlets.Unicode().tag(sync=True)
     # Caption note about the data that the metrics were measured on; an explorer sets it.
     _metrics_note = traitlets.Unicode().tag(sync=True)
+    # The same note for single metrics that were measured on other data, by title.
+    _metric_notes: traitlets.Dict[str, str] = traitlets.Dict().tag(sync=True)
 
     # Comparison that `_prepare` has computed: both attentions with a stack, and the head changes.
     _prepared: tuple[object, NDArray[np.float32]] = None, np.zeros((0, 0), np.float32)
@@ -521,9 +524,15 @@ class HeadGrid(MetricChoice, Versus):
         """
         self._families = families
 
-    def _note_metrics(self, note: str) -> None:
-        """Set the caption note about the metrics, such as "of this text alone"."""
+    def _note_metrics(self, note: str, others: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Set the caption notes about the data of the metrics.
+
+        Args:
+            note: Note about most metrics, such as "of this text alone".
+            others: Notes about metrics that were measured on other data, by title.
+        """
         self._metrics_note = note
+        self._metric_notes = dict(others)
 
     def page_part(self) -> Part:
         """Return the saved page's data: thumbnails of every stack in both units, maps, metrics.

@@ -56,6 +56,39 @@ export const card = (change: Partial<Card> = {}): Card => ({
   },
   writes: [["cat", ["cats", "dog"], ["the"]]],
   feeds: [[[0, 1, "self"], "key", 0.25]],
+  rule: {
+    coverage: "Its rule predicts 19\u00a0% of where the head looks.",
+    texts: "120 sentences",
+    groups: [
+      {
+        group: "the word itself",
+        verdict: "its rule recovers 90\u00a0% (80\u00a0% to 96\u00a0%) of what the head is worth",
+        n_texts: 99,
+        n_predictions: 1234,
+        off: [0.3, 0.24, 0.36],
+        rule: [0.03, -0.01, 0.07],
+        wrong: [0.5, null, null],
+      },
+      {
+        group: "the other words",
+        verdict: "the model does not need this head",
+        n_texts: 120,
+        n_predictions: 900,
+        off: [0.001, -0.01, 0.01],
+        rule: [0, -0.01, 0.01],
+        wrong: [null, null, null],
+      },
+    ],
+  },
+  shares: {
+    parts: [
+      ["position", 0.84],
+      ["grammar", 0.05],
+      ["same word", -0.01],
+      ["rest", 0.12],
+    ],
+    texts: "240 sentences",
+  },
   ...change,
 });
 

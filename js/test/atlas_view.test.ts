@@ -1,15 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { captionOf, effectRows, exampleText } from "../src/atlas_view/card_text.js";
+import { captionOf, effectRows, exampleText, ruleRows } from "../src/atlas_view/card_text.js";
 import { exampleLine, lengthOf } from "../src/atlas_view/example_line.js";
 import { layoutOf } from "../src/atlas_view/layout.js";
 import { pageModel } from "../src/atlas_view/page.js";
 import { effectRange } from "../src/atlas_view/paint.js";
+import { partsOf, sharesHeight } from "../src/atlas_view/paint_shares.js";
 import { drawPicture } from "../src/atlas_view/picture.js";
 import { anchorOf, headOf, rowsOf, shownRows, sorted } from "../src/atlas_view/rows.js";
-import type { AtlasState, Effect } from "../src/atlas_view/state.js";
+import type { AtlasState, Effect, RuleGroup, Shares } from "../src/atlas_view/state.js";
 import atlas from "../src/atlas_view/widget.js";
 import { captionText } from "../src/shared/caption.js";
 import { tableRuler } from "../src/shared/labels.js";
+import { THEMES } from "../src/shared/theme.js";
 import { atlasState, card } from "./atlas_state.js";
 import { frame, mounted } from "./mounted.js";
 import { request } from "./relation_state.js";
@@ -129,6 +131,56 @@ test.each([320, 380, 480, 750, 1020, 1420, 1600])("parts fit into %s pixels", (w
   expect(bar).toBeGreaterThan(60);
 });
 
+describe("the rule of a name", () => {
+  test("has a sentence and three changes of the loss for each group of words", async () => {
+    const { el } = await show();
+    const text = (el.textContent ?? "").replaceAll(/\s+/g, " ");
+    expect(text).toContain("Its rule predicts 19 % of where the head looks.");
+    expect(text).toContain("Where it applies (the word itself), its rule recovers 90 %");
+    expect(text).toContain("Elsewhere (the other words), the model does not need this head.");
+    expect(text).toContain("measured on 120 sentences · 1,234 and 900 predictions");
+    const rows = ruleRows(card().rule?.groups[0] as RuleGroup);
+    expect(rows.map(({ label, text }) => [label, text])).toEqual([
+      ["head off", "+0.300"],
+      ["its rule instead", "+0.030"],
+      ["a wrong rule", "+0.500"],
+    ]);
+    expect(rows.map(({ interval }) => interval)).toEqual([[0.24, 0.36], [-0.01, 0.07], null]);
+  });
+
+  test("is left out without a measurement, and a head without a name has its shares", async () => {
+    const bare = await show({ _card: card({ rule: null, shares: null }) });
+    expect(bare.el.textContent).not.toContain("its rule");
+    expect(bare.el.textContent).not.toContain("what decides");
+    const unnamed = await show({ _card: card({ name: "", named_by: null, rule: null }) });
+    expect(unnamed.el.textContent).toContain("what decides where it looks");
+  });
+});
+
+describe("the shares of what decides where a head looks", () => {
+  const shares = card().shares as Shares;
+
+  test("are without noise below 0, and sum to 1", () => {
+    const parts = partsOf(shares);
+    expect(parts.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 12);
+    expect(parts.map(({ name }) => name)).toEqual(["position", "grammar", "same word", "rest"]);
+    expect(parts[2]?.share).toBe(0);
+  });
+
+  test("are a bar with one color for each part, and a legend that breaks lines", () => {
+    expect(sharesHeight(shares, 500, measure)).toBeLessThan(sharesHeight(shares, 120, measure));
+    const state = atlasState();
+    for (const theme of ["light", "dark"] as const) {
+      const { sheet } = drawPicture(state, request(640, { theme: THEMES[theme] }));
+      const svg = sheet.pen.body;
+      const colors = theme === "dark" ? ["#35b08d", "#dd8f45"] : ["#0f7d62", "#b5661a"];
+      for (const color of colors) expect(svg).toContain(color);
+      for (const words of ["position", "what decides where it looks", "a wrong rule"])
+        expect(svg).toContain(words);
+    }
+  });
+});
+
 test("a table with the card of the selected head", async () => {
   const { el, find, heads } = await show();
   expect(heads()).toEqual(["L1 H0", "L0 H0", "L1 H1", "L0 H1"]);
@@ -203,7 +255,8 @@ test("examples of the name stand beside the examples of the chosen kind", async 
 
 test("more scores and examples on request", async () => {
   const { model, el, find, button } = await show({ examples: "middle" });
-  const scores = () => el.querySelectorAll(".attnw-atlas-bars")[0]?.querySelectorAll("tr").length;
+  const scores = () =>
+    el.querySelector("[aria-label='scores and controls']")?.querySelectorAll("tr").length;
   expect(scores()).toBe(7);
   button("all 11")?.click();
   await frame();
@@ -274,6 +327,8 @@ test("without a card it says what to do; a head without a name has a card", asyn
       writes: [],
       feeds: [],
       examples: {},
+      rule: null,
+      shares: null,
     }),
   });
   await frame();

@@ -214,6 +214,12 @@ test(
       find<HTMLSelectElement>("[data-control=method]").value = "first";
     });
     expect(model.get("method")).toBe("first");
+    const methods = () =>
+      [...find<HTMLSelectElement>("[data-control=method]").options].map(({ value }) => value);
+    expect(methods()).toEqual(["uniform", "zero", "first"]);
+    model.fromKernel({ _source: { ...model.get("_source"), ruled: true } });
+    await frame();
+    expect(methods()).toEqual(["uniform", "zero", "first", "rule"]);
     const box = find<HTMLInputElement>("[data-control='difference from the intact model']");
     await pick(box, () => {
       box.checked = true;

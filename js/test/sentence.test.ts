@@ -372,12 +372,15 @@ test("a flat model draws neither arcs nor tints, and a head that is off none", (
 test("what a head that is off hands on is said when the kernel has answered", () => {
   const screen = screenOf(attention(random(3), 9, false), { disabled: [[0, 0, "self"]] });
   expect(said(screen)).toBe("L0 H0 is off: it looks nowhere.");
-  const lineFor = (method: "zero" | "uniform") => {
+  const lineFor = (method: "zero" | "uniform" | "rule") => {
     const view = { ...screen.view, _source: { ...screen.view._source, method } };
     return said({ ...screen, view });
   };
   expect(lineFor("zero")).toBe("L0 H0 is off: it looks nowhere and hands on nothing.");
   expect(lineFor("uniform")).toContain("and hands on the mean of all words.");
+  expect(lineFor("rule")).toContain(
+    "L0 H0 is off: its rule is in its place, and looks alike at all",
+  );
 });
 
 describe("the name of a head", () => {

@@ -7,9 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import Wav2Vec2Config, Wav2Vec2FeatureExtractor, Wav2Vec2ForCTC
 
 from attnwidget import Attention, load_model
-from attnwidget.mechanisms import logit_lens
+from attnwidget.demo import drawn_shapes
+from attnwidget.mechanisms import (
+    copying_scores,
+    direct_effects,
+    head_composition,
+    head_vocabulary,
+    logit_lens,
+    score_sources,
+)
 from capture.test_predict import words
 from fixtures import zoo
 from fixtures.mechanism_models import tiered
@@ -97,3 +106,41 @@ def test_refusals_have_reasons() -> None:
         logit_lens(model.attend("w1 w2"), positions=[9])
     with pytest.raises(ValueError, match=naming("top", "got 0")):
         logit_lens(model.attend("w1 w2"), top=0)
+
+
+def test_models_of_pictures_and_sounds_are_refused_with_the_next_step() -> None:
+    shapes = load_model("attnwidget/shapes")
+    attention = shapes.attend(images=drawn_shapes(1).images[0])
+    speech = Wav2Vec2ForCTC(
+        Wav2Vec2Config(
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            conv_dim=(16, 16),
+            conv_stride=(5, 4),
+            conv_kernel=(10, 8),
+            num_feat_extract_layers=2,
+            num_conv_pos_embeddings=16,
+            num_conv_pos_embedding_groups=2,
+            vocab_size=12,
+        )
+    )
+    heard = load_model(speech.eval(), Wav2Vec2FeatureExtractor(), name="speech").attend(
+        audio=(np.zeros(4000, np.float32), 16000)
+    )
+    for media in (attention, heard):
+        with pytest.raises(TypeError, match=naming("reads no words", "explain_link")):
+            logit_lens(media)
+        with pytest.raises(TypeError, match=naming("reads no words", "explain_link")):
+            direct_effects(media, "a", "b")
+        model = media.reading.model
+        for circuits in (
+            lambda model=model: copying_scores(model),
+            lambda model=model: head_composition(model, 1),
+            lambda model=model: head_vocabulary(model, "L0 H0", words=["a"]),
+        ):
+            with pytest.raises(ValueError, match=naming("reads no words", "language model")):
+                circuits()
+        # Norms over channels belong to convolutions, and the scores of links are explained.
+        assert score_sources(media, "L1 H1", 2, 1) is not None

@@ -64,6 +64,7 @@ NOT_NAMED = {
     "TokenRelevance.chart",
     "TokenRelevance.after_layer",
     "measure_rules",  # asked in tests/behaviors/test_measure_rules.py: a mapping of heads
+    "with_rules",  # asked in tests/behaviors/test_rules_in_text.py: a mapping of heads
     "link_panels",  # asked in tests/behaviors/test_link_panels.py: not every head has examples
     "word_times",  # asked in tests/words/test_speech.py: cross-attention
 }

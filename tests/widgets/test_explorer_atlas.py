@@ -9,16 +9,18 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from huggingface_hub import constants
 from transformers import BertForMaskedLM
 
 from attnwidget import AttentionModel, Head, load_model
-from attnwidget.demo import demo_atlas
+from attnwidget.demo import demo_atlas, demo_treebank
 from attnwidget.results import Atlas
 from attnwidget.widgets.explorer import head_names
 from attnwidget.widgets.explorer.explore import explore
 from attnwidget.widgets.explorer.widget import Explorer
+from attnwidget.words import explained_attention
 from fixtures.recording import from_page, on_page
 from fixtures.shown_code import shown_by
 from fixtures.svg_picture import texts
@@ -283,4 +285,21 @@ def test_the_heads_of_a_causal_model_get_names_from_the_texts_of_the_package() -
     explorer.name_heads()
     assert explorer.wait() and explorer.atlas is not None
     assert explorer.atlas.find("induction") and "induction" in explorer.labels.values()
+    explorer.close()
+
+
+def test_shares_of_an_atlas_are_metrics_of_the_grid(model: AttentionModel, atlas: Atlas) -> None:
+    shares = explained_attention(model, demo_treebank()[:6], progress=False)
+    explorer = measured(model, atlas.with_measured(explained=shares, texts="6 sentences"))
+    metrics = explorer.grid.metrics["self"]
+    for number, factor in enumerate(("position", "grammar", "same word", "rest")):
+        np.testing.assert_array_equal(metrics[f"decided by {factor}"], shares.shares[number])
+    explorer.grid.metric = "decided by grammar"
+    notes = explorer.grid.caption.notes
+    assert "decided by grammar: share of explained deviance in 6 sentences, not in this text" in (
+        notes
+    )
+    assert not any("of this text alone" in note for note in notes)
+    explorer.grid.metric = "entropy"
+    assert "metrics of this text alone" in explorer.grid.caption.notes
     explorer.close()

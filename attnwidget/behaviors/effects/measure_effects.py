@@ -62,7 +62,7 @@ def measure_effects(
         heads = {head: score for head, score in names.items() if score.corpus == corpus}
         if not heads:
             continue
-        texts, reference = _texts(evidence, corpus, n_texts)
+        texts, reference = held_out_texts(evidence, corpus, n_texts)
         if not texts or not reference:
             without = f"there are too few texts in the {corpus}"
             continue
@@ -97,7 +97,9 @@ def measure_effects(
     return MeasuredEffects(effects, without, complete)
 
 
-def _texts(evidence: Evidence, corpus: Corpus, n_texts: int) -> tuple[list[Segment], list[Segment]]:
+def held_out_texts(
+    evidence: Evidence, corpus: Corpus, n_texts: int
+) -> tuple[list[Segment], list[Segment]]:
     """Return texts of the held-out half, and reference texts of the other half."""
     halves: tuple[list[Segment], list[Segment]] = ([], [])
     for half, segment in corpus_texts(evidence, corpus):

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from attnwidget.behaviors.effects.known_rules import text_rules
 from attnwidget.behaviors.effects.measure_effects import REFERENCE_TEXTS
 from attnwidget.behaviors.effects.rule_coverage import RuleCoverages
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule, MeasuredRules, rule_effects
 from attnwidget.behaviors.effects.rule_links import links_of_texts
 from attnwidget.behaviors.effects.rule_losses import rule_losses
 from attnwidget.behaviors.link_rule import LinkRule
-from attnwidget.behaviors.registry import known_behaviors
 from attnwidget.behaviors.relations import RelationRule, relation_of_name
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
@@ -107,7 +107,8 @@ def measure_rules(
     reference_texts: Sequence[str | Segment] = (
         segments[:REFERENCE_TEXTS] if reference is None else list(reference)
     )
-    with progress_label("coverage"):
+    # The resume file belongs to the losses, which take most of the time.
+    with resume_from(None), progress_label("coverage"):
         coverages = measure(
             model,
             segments,
@@ -190,11 +191,7 @@ def _rule(rule: RuleChoice, sentences: Sequence[Sentence]) -> LinkRule:
     """Return a rule, or the rule of a name."""
     if isinstance(rule, LinkRule):
         return rule
-    known = {
-        behavior.name: behavior
-        for behavior in known_behaviors()
-        if isinstance(behavior, LinkRule) and behavior.reads != "pictures"
-    }
+    known = text_rules()
     if rule in known:
         return known[rule]
     relation = relation_of_name(rule) if isinstance(rule, str) else None

@@ -28,6 +28,11 @@ GROUPS = ("the word itself", "the other words")
 _LISTED = 6
 # Smallest number of texts for a conclusion.
 _FEWEST = 3
+# Largest rise of the loss in nats, at the upper end of its interval, without which a head is said
+# to be needed: the right token is 2 % less probable.
+_LITTLE = 0.02
+# Share of tokens from which a rule is said to apply everywhere.
+_EVERYWHERE = 0.995
 # Largest rise of the loss with a rule that does all the work, as a share of the rise without the
 # head.
 _ALL = 0.1
@@ -83,6 +88,36 @@ class RuleEffect:
     n_texts: int
     n_predictions: int
     work: RuleWork
+
+    @property
+    def verdict(self) -> str:
+        """What the rule recovers of the head's effect, as the rest of a sentence for cards."""
+        if self.work == "head not needed":
+            if self.off.high <= _LITTLE:
+                return "the model does not need this head"
+            # A wide interval is no evidence that the head is not needed.
+            low, high = (
+                f"{end:+.3f}".replace("-", "\u2212") for end in (self.off.low, self.off.high)
+            )
+            predictions = counted(self.n_predictions, "prediction")
+            return (
+                f"{predictions} do not show whether the model needs this head (off: {low} to "
+                f"{high} nats)"
+            )
+        if self.work == "recovers nothing":
+            return "its rule recovers nothing of what the head is worth"
+        if not self.work:
+            return f"{counted(self.n_texts, 'text')}, too few to tell"
+        low, high = _percent(self.recovered_low), _percent(self.recovered_high)
+        return (
+            f"its rule recovers {_percent(self.recovered)} ({low} to {high}) of what the head is "
+            "worth"
+        )
+
+
+def _percent(share: float) -> str:
+    """Return a share as a text; a space that does not break keeps the sign at its number."""
+    return f"{100 * share:.0f}\u00a0%"
 
 
 def work_of(off: LossChange, rule: LossChange, saved: LossChange) -> RuleWork:
@@ -184,12 +219,27 @@ class MeasuredRule:
         rule: Name of the rule.
         coverage: Share of the head's attention that the rule predicts.
         effects: Effect on the word itself, and on the other words.
+        texts: Description of the texts, such as "300 sentences of UD English EWT"; "" for the texts
+            of the call.
     """
 
     head: Head
     rule: str
     coverage: RuleCoverage
     effects: tuple[RuleEffect, ...]
+    texts: str = ""
+
+    @property
+    def coverage_sentence(self) -> str:
+        """Share of the head's attention that its rule predicts, as a sentence for cards."""
+        cover = self.coverage
+        text = f"Its rule predicts {_percent(cover.coverage)} of where the head looks"
+        if np.isnan(cover.where_applied):
+            return f"{text}: it applies to none of these words."
+        if cover.applied < _EVERYWHERE:
+            applied = f"{_percent(cover.applied)} of the tokens"
+            text += f", and {_percent(cover.where_applied)} where it applies ({applied})"
+        return f"{text}."
 
     def __str__(self) -> str:
         """Return the measured rule as a paragraph."""

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from attnwidget.behaviors.effects.question_losses import mean_changes, padded_losses
 from attnwidget.behaviors.effects.rule_links import RuleLinks, weights_of_links
 from attnwidget.capture.model import AttentionModel
-from attnwidget.capture.tapping.edits import RULED, Change
+from attnwidget.capture.tapping.edit_methods import RULED
+from attnwidget.capture.tapping.edits import Change
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.replay import Replay
 from attnwidget.corpus.equal_lengths import of_one_length

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnwidget.behaviors.head_atlas.atlas_json import decoded_notes, decoded_parts
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.rules_json import decoded_rules
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.given_paths import refuse_no_file
 
@@ -40,6 +41,7 @@ def load_atlas(path: str | Path) -> Atlas:
             raise ValueError("it holds no object")
         return Atlas(
             **decoded_parts(stored),
+            **decoded_rules(stored),
             reasons=dict(stored["reasons"]),
             provenance=dict(stored["provenance"]),
             complete=bool(stored["complete"]),

@@ -37,7 +37,7 @@ def encoded_parts(
     """
     texts: dict[Tokens, int] = {}
     example_rows = {
-        _name(head): {
+        head_to_text(head): {
             kind: [
                 [
                     texts.setdefault(link.tokens, len(texts)),
@@ -64,10 +64,16 @@ def encoded_parts(
         "scores": [_score_to_json(score) for score in table.scores],
         "texts": [tokens_to_json(tokens) for tokens in texts],
         "examples": example_rows,
-        "effects": {_name(head): _plain(asdict(effect)) for head, effect in effects.items()},
-        "writes": {_name(head): [asdict(item) for item in items] for head, items in writes.items()},
+        "effects": {
+            head_to_text(head): plain_json(asdict(effect)) for head, effect in effects.items()
+        },
+        "writes": {
+            head_to_text(head): [asdict(item) for item in items] for head, items in writes.items()
+        },
         "feeds": {
-            _name(head): [[_name(feeder.head), feeder.fed, feeder.score] for feeder in items]
+            head_to_text(head): [
+                [head_to_text(feeder.head), feeder.fed, feeder.score] for feeder in items
+            ]
             for head, items in feeds.items()
         },
     }
@@ -96,7 +102,7 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             model_name=str(stored["model"]),
         ),
         "examples": {
-            _head(name): {
+            text_to_head(name): {
                 kind: tuple(
                     ExampleLink(texts[text], int(segment), int(query), int(key), float(w), float(s))
                     for text, segment, query, key, w, s in links
@@ -105,16 +111,20 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
             }
             for name, kinds in stored["examples"].items()
         },
-        "effects": {_head(name): _effect(effect) for name, effect in stored["effects"].items()},
+        "effects": {
+            text_to_head(name): _effect(effect) for name, effect in stored["effects"].items()
+        },
         "writes": {
-            _head(name): tuple(
+            text_to_head(name): tuple(
                 Writes(item["source"], tuple(item["promoted"]), tuple(item["suppressed"]))
                 for item in items
             )
             for name, items in stored["writes"].items()
         },
         "feeds": {
-            _head(name): tuple(Feeds(_head(head), fed, float(s)) for head, fed, s in items)
+            text_to_head(name): tuple(
+                Feeds(text_to_head(head), fed, float(s)) for head, fed, s in items
+            )
             for name, items in stored["feeds"].items()
         },
     }
@@ -122,19 +132,21 @@ def decoded_parts(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def encoded_notes(notes: Mapping[Head, str]) -> dict[str, str]:
     """Return the notes of heads as JSON."""
-    return {_name(head): text for head, text in notes.items()}
+    return {head_to_text(head): text for head, text in notes.items()}
 
 
 def decoded_notes(stored: Mapping[str, Any]) -> dict[Head, str]:
     """Return the notes of an atlas; empty if the file has no notes."""
-    return {_head(name): str(text) for name, text in stored.get("notes", {}).items()}
+    return {text_to_head(name): str(text) for name, text in stored.get("notes", {}).items()}
 
 
-def _name(head: Head) -> str:
+def head_to_text(head: Head) -> str:
+    """Return a head as a key of JSON, such as "1,3"."""
     return f"{head.layer},{head.head}"
 
 
-def _head(name: str) -> Head:
+def text_to_head(name: str) -> Head:
+    """Return the head of a key, from `head_to_text`."""
     layer, head = name.split(",")
     return Head(int(layer), int(head))
 
@@ -144,12 +156,13 @@ def _number(value: float) -> float | str:
     return float(value) if np.isfinite(value) else str(float(value))
 
 
-def _plain(value: Any) -> Any:
+def plain_json(value: Any) -> Any:
+    """Return nested values as strict JSON; NaN and infinite numbers become strings."""
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value
+        return {key: plain_json(item) for key, item in value.items()}
+    return [plain_json(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _score_to_json(score: BehaviorScore) -> dict[str, Any]:
@@ -158,7 +171,9 @@ def _score_to_json(score: BehaviorScore) -> dict[str, Any]:
     for field in fields(score):
         value = getattr(score, field.name)
         if field.name != "rule":
-            values[field.name] = _plain(value.tolist() if isinstance(value, np.ndarray) else value)
+            values[field.name] = plain_json(
+                value.tolist() if isinstance(value, np.ndarray) else value
+            )
     return values
 
 

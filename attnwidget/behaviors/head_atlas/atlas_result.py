@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.behaviors.effects.head_effect import HeadEffect
+from attnwidget.behaviors.effects.known_rules import has_rule
+from attnwidget.behaviors.effects.rule_effects import MeasuredRule, MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
 from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
+from attnwidget.behaviors.head_atlas.rule_columns import rule_columns, share_columns
+from attnwidget.behaviors.head_atlas.rules_json import encoded_rules
+from attnwidget.behaviors.link_rule import LinkRule
 from attnwidget.behaviors.pronouns import PRONOUN
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.capture.tapping.head import Head, HeadName, head_of_result
@@ -26,6 +31,7 @@ from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.atomic_file import write_whole
 from attnwidget.text.counted import counted
 from attnwidget.text.near_names import among
+from attnwidget.words.explained_attention_result import FACTORS, ExplainedAttention
 
 if TYPE_CHECKING:
     import altair as alt
@@ -47,6 +53,10 @@ class Atlas(HeadResult):
         complete: False if the study was interrupted before its end.
         model_name: Name of the model.
         notes: Notes of the user by head. They can be changed, also in an `AtlasView`.
+        rules: Measured rule of each named head that has one; empty if no rules were measured.
+        explained: Shares of attention that position, grammar and equal words explain; None if they
+            were not measured.
+        explained_texts: Description of the texts of `explained`.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -66,6 +76,9 @@ class Atlas(HeadResult):
     provenance: Mapping[str, Any]
     model_name: str = field(init=False, default="")
     notes: dict[Head, str] = field(default_factory=dict)
+    rules: Mapping[Head, MeasuredRule] = field(default_factory=dict)
+    explained: ExplainedAttention | None = None
+    explained_texts: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model_name", self.table.model_name)
@@ -74,6 +87,14 @@ class Atlas(HeadResult):
     def names(self) -> NDArray[np.str_]:
         """Name of each head, "" for a head without a name, [L, H]."""
         return self.table.names
+
+    @property
+    def names_by_head(self) -> dict[Head, str]:
+        """Name of each named head."""
+        return {
+            Head(layer, head): str(self.names[layer, head])
+            for layer, head in np.argwhere(self.names != "").tolist()
+        }
 
     @property
     def finding(self) -> str:
@@ -112,7 +133,88 @@ class Atlas(HeadResult):
             model_name=self.model_name,
             note=self.notes.get(selected_head, ""),
             other_texts=self._on_other_texts(layer, head),
+            rule=self.rules.get(selected_head),
+            shares=self._shares(layer, head),
+            shares_texts=self.explained_texts,
         )
+
+    @property
+    def named_rules(self) -> dict[Head, LinkRule | str]:
+        """Rule of each named head that has one, as `measure_rules` takes them.
+
+        Rules of the package are names, and your own rules are the rules themselves, which a loaded
+        atlas does not have. A rule of pronouns belongs to its documents and is left out.
+
+        Example:
+            >>> from attnwidget.demo import demo_atlas
+            >>> demo_atlas().named_rules[(0, 2)]
+            'previous token'
+        """
+        rules: dict[Head, LinkRule | str] = {}
+        for head, name in self.names_by_head.items():
+            own_rule = self.table[name].rule
+            if has_rule(name):
+                rules[head] = name
+            elif own_rule is not None and own_rule.name == name != PRONOUN:
+                rules[head] = own_rule
+        return rules
+
+    def with_measured(
+        self,
+        rules: MeasuredRules | None = None,
+        explained: ExplainedAttention | None = None,
+        *,
+        texts: str = "",
+    ) -> Atlas:
+        """Return the atlas with rules and shares that were measured on texts of your choice.
+
+        `atlas(..., rules=True)` measures them on the held-out half of the texts of the atlas.
+        Rules of heads that are not named by the rule are refused.
+
+        Args:
+            rules: Result of `measure_rules` for named heads; None keeps the rules of the atlas.
+            explained: Result of `explained_attention`; None keeps the shares of the atlas.
+            texts: Description of the texts for the cards, such as "300 sentences of EWT".
+
+        Raises:
+            ValueError: If a result is about other heads, or a rule is not the name of its head.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.behaviors import measure_rules
+            >>> from attnwidget.demo import demo_atlas, demo_treebank
+            >>> rules = {"L0 H2": "previous token"}
+            >>> measured = measure_rules(load_model(), demo_treebank()[:8], rules, progress=False)
+            >>> atlas = demo_atlas().with_measured(measured, texts="8 sentences of the package")
+            >>> atlas.card(0, 2).rule.texts
+            '8 sentences of the package'
+        """
+        by_head = dict(self.rules)
+        for rule in () if rules is None else rules.rules:
+            name = str(self.names[head_of_result(rule.head, None, self.names.shape)[:2]])
+            if rule.rule != name:
+                raise ValueError(
+                    f"the rule of {rule.head} is {rule.rule!r}, and the atlas names the head "
+                    f"{name!r}: measure the rule of its name"
+                )
+            by_head[rule.head] = replace(rule, texts=texts or rule.texts)
+        if explained is None:
+            return replace(self, rules=by_head)
+        if explained.shares.shape[1:] != self.names.shape:
+            raise ValueError(
+                f"the shares are of {explained.shares.shape[1]}×{explained.shares.shape[2]} heads, "
+                f"and the atlas has {self.names.shape[0]}×{self.names.shape[1]}: measure the "
+                "shares of the same model"
+            )
+        said = texts or counted(explained.n_sentences, "sentence")
+        return replace(self, rules=by_head, explained=explained, explained_texts=said)
+
+    def _shares(self, layer: int, head: int) -> dict[str, float]:
+        """Return what decides where a head looks, by factor; {} if it was not measured."""
+        if self.explained is None or np.isnan(self.explained.shares[0, layer, head]):
+            return {}
+        shares = self.explained.shares[:, layer, head].tolist()
+        return dict(zip(FACTORS, shares, strict=True))
 
     def _on_other_texts(self, layer: int, head: int) -> str:
         """Return the accuracy of a pronoun head on other texts, if it is stored."""
@@ -188,8 +290,12 @@ class Atlas(HeadResult):
 
         Columns: layer, head, name, strength, score, control, low, high, adjusted, held_out,
         held_out_control, auc (for the behavior of the name), runner_up, outcome, effect,
-        effect_low, effect_high, matched, note. `attrs["model"]` is the name of the model.
-        `table.to_frame()` has all behaviors.
+        effect_low, effect_high, matched, coverage, where_applied, applied (shares of attention and
+        tokens that the rule of the name predicts), work, recovered, recovered_low, recovered_high
+        (with the rule in the head's place, for the word itself), the same four with "others_" in
+        front (for the other words), position, grammar, same_word, rest (shares of what decides
+        where the head looks), note. `attrs["model"]` is the name of the model. `table.to_frame()`
+        has all behaviors.
         """
         import pandas as pd
 
@@ -212,6 +318,7 @@ class Atlas(HeadResult):
                     ("matched", "matched"),
                 )
             }
+            row |= rule_columns(card.rule) | share_columns(card.shares)
             row["note"] = card.note
             rows.append(row)
         return pd.DataFrame(rows)
@@ -258,6 +365,7 @@ class Atlas(HeadResult):
                 f'"atlas.html", not {path.name!r}'
             )
         parts = encoded_parts(self.table, self.examples, self.effects, self.writes, self.feeds)
+        parts |= encoded_rules(self.rules, self.explained, self.explained_texts)
         parts |= {
             "reasons": dict(self.reasons),
             "provenance": dict(self.provenance),

@@ -12,6 +12,7 @@ from attnwidget.behaviors.behavior import Behavior
 from attnwidget.behaviors.behavior_score import BehaviorScore
 from attnwidget.behaviors.corpus_texts import CORPORA, corpus_texts
 from attnwidget.behaviors.effects.measure_effects import MeasuredEffects, measure_effects
+from attnwidget.behaviors.effects.named_rules import NamedRules, measure_named_rules
 from attnwidget.behaviors.evidence import Evidence, Run
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_links import ExampleLinks
@@ -58,6 +59,7 @@ def atlas(
     behaviors: Iterable[str | Behavior] | None = None,
     examples: bool = True,
     effects: bool = True,
+    rules: bool = False,
     n_examples: int = 20,
     n_effect_texts: int | None = None,
     alpha: float = 0.05,
@@ -87,9 +89,12 @@ def atlas(
         examples: Whether to collect example links of every head (`head_examples`).
         effects: Whether to measure the effects of named heads. The model needs a
             language-modeling head.
+        rules: Whether to measure how much of each named head its rule covers and replaces
+            (`measure_rules`, on the texts of the effects), and what decides where every head looks
+            (`explained_attention`, on the treebank). This takes about as long as the effects.
         n_examples: Largest number of examples of each kind.
-        n_effect_texts: Largest number of texts of each corpus for the effects; None = 64, or 16 for
-            a causal model, which predicts every token of a text.
+        n_effect_texts: Largest number of texts of each corpus for the effects and the rules; None =
+            64, or 16 for a causal model, which predicts every token of a text.
         alpha: Largest corrected p-value of a name, as in `measure_behaviors`.
         min_strength: Smallest strength of a name, as in `measure_behaviors`.
         n_random_models: Number of models with random weights; None = 2 or more.
@@ -100,8 +105,8 @@ def atlas(
             processed inputs and the total (None if unknown).
 
     Returns:
-        Atlas of the model. After Ctrl-C during the examples or effects, the missing parts are
-        left out and `complete` is False.
+        Atlas of the model. After Ctrl-C during the examples, effects or rules, the missing parts
+        are left out and `complete` is False.
 
     Raises:
         ValueError, TypeError, RuntimeError, OSError, WorkersError: As in `measure_behaviors`.
@@ -140,6 +145,8 @@ def atlas(
         )
         names = _names(table)
         links: Examples = _examples(example_metrics[0].compute()) if example_metrics else {}
+        default_n_texts = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
+        n_texts = default_n_texts if n_effect_texts is None else n_effect_texts
         complete = True
         if links:
             complete = _add_examples_of_names(links, evidence, names, n_examples)
@@ -150,13 +157,15 @@ def atlas(
             )
             measured_effects = MeasuredEffects({}, reason if effects else "", True)
         elif effects and complete:
-            default_n_texts = CAUSAL_EFFECT_TEXTS if evidence.causal else EFFECT_TEXTS
-            n_texts = default_n_texts if n_effect_texts is None else n_effect_texts
             measured_effects = measure_effects(evidence, names, n_texts=n_texts)
+        measured_rules = NamedRules({}, None, {}, True)
+        if rules and complete and measured_effects.complete:
+            measured_rules = measure_named_rules(evidence, names, n_texts=n_texts)
         strongest = {head: links[head]["strongest"] for head in names if head in links}
         writes, no_writes = writes_of(model, {} if evidence.of_pictures else strongest)
         feeds, no_feeds = feeds_of(model, {} if evidence.of_pictures else names)
         parts = {"effects": measured_effects.without, "writes": no_writes, "feeds": no_feeds}
+        parts |= measured_rules.without
         return Atlas(
             table=table,
             examples=links,
@@ -165,7 +174,10 @@ def atlas(
             feeds=feeds,
             reasons={part: reason for part, reason in parts.items() if reason} | left_out,
             provenance=_provenance(evidence),
-            complete=complete and measured_effects.complete,
+            complete=complete and measured_effects.complete and measured_rules.complete,
+            rules=measured_rules.rules,
+            explained=measured_rules.explained,
+            explained_texts=measured_rules.explained_texts,
         )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
+from attnwidget.behaviors.effects.rule_effects import MeasuredRule
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import OF_RULE
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
@@ -63,6 +64,11 @@ class HeadCard:
         note: Note of the user, or "".
         other_texts: Accuracy of a pronoun head of the bundled model on GUM, whose texts are harder
             than those of the package; "" for other heads and models.
+        rule: Coverage of the rule of the name, and losses with the rule in the place of the head;
+            None without a rule or measurement.
+        shares: Shares of what decides where the head looks, by "position", "grammar", "same word"
+            and "rest"; empty if they were not measured.
+        shares_texts: Description of the texts of `shares`.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -82,6 +88,9 @@ class HeadCard:
     model_name: str
     note: str = ""
     other_texts: str = ""
+    rule: MeasuredRule | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+    shares_texts: str = ""
 
     @property
     def named_by(self) -> HeadScore | None:
@@ -106,6 +115,14 @@ class HeadCard:
             ]
         if self.other_texts:
             lines.append(self.other_texts)
+        if self.rule is not None:
+            lines.append(self.rule.coverage_sentence)
+            lines += [f"{e.group}: {e.verdict}" for e in self.rule.effects if e.n_texts]
+            if self.rule.texts:
+                lines.append(f"measured on {self.rule.texts}")
+        if self.shares:
+            parts = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
+            lines.append(f"what decides where it looks: {parts}")
         if self.note:
             lines.append(f"note: {self.note}")
         if self.runner_up:

@@ -612,7 +612,8 @@ class Attention(MissingNames):
         Args:
             heads: Head or list of heads, each as (0, 3), "L0 H3" or a `Head`.
             method: Replacement of the head outputs: "uniform", "zero" or "first", as in
-                `AttentionModel.disabled`; None uses the model's default.
+                `AttentionModel.disabled`; "rule" for heads to which `with_rules` gave a rule in
+                this text; None uses the model's default.
 
         Raises:
             ValueError: The head or the method does not exist, the model does not allow the edit,

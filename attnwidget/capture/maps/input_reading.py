@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from attnwidget.capture.model_lock import ModelLock
-from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edit_methods import RULED, EditMethod
 from attnwidget.capture.tapping.head import Head, HeadName
+from attnwidget.capture.tapping.head_rule import HeadRule, TextRules
 from attnwidget.capture.tapping.link_edit import LinkEdit
 from attnwidget.model_facts.latest_values import LatestValues
 from attnwidget.text.link_ends import LinkName
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 #: Type of the attentions that a model returns.
 A = TypeVar("A")
+
+#: Heads that are off, their method, scaled links, and the rules in the place of the heads.
+_EditKey = tuple[tuple[Head, ...], EditMethod, tuple[LinkEdit, ...], tuple[HeadRule, ...]]
 
 # Number of attentions with heads off that are cached per input, because linked figures request
 # the same attentions.
@@ -83,6 +87,11 @@ class Reader(Protocol[A]):
     ) -> AbstractContextManager[object]:
         """Return a block with heads off and with links of one input scaled."""
 
+    def _ruled(
+        self, rules: Mapping[Head, HeadRule], text: Mapping[str, Tensor]
+    ) -> AbstractContextManager[object]:
+        """Return a block with rules in the place of heads, for one text."""
+
     def _predict_again(
         self, reading: Reading[A], *, at: Iterable[int] | None, top: int
     ) -> Predictions:
@@ -107,6 +116,7 @@ class Reading(Generic[A]):
         loss: Loss whose gradients are read; None for no gradients.
         seed: Seed of the masking for this loss.
         weights: State of the model's weights when it read the input; None accepts any weights.
+        rules: Rules of the heads in this text, for the method "rule".
     """
 
     model: Reader[A]
@@ -114,10 +124,11 @@ class Reading(Generic[A]):
     loss: LossName | LossFunction | None = None
     seed: int = 0
     weights: WeightsSeen | None = None
+    rules: TextRules = field(default_factory=TextRules, repr=False)
     _answered: LatestValues[tuple[tuple[int, ...] | None, int], Predictions] = field(
         default_factory=lambda: LatestValues(_KEPT_ANSWERS), repr=False
     )
-    _edited: LatestValues[tuple[tuple[Head, ...], EditMethod, tuple[LinkEdit, ...]], A] = field(
+    _edited: LatestValues[_EditKey, A] = field(
         default_factory=lambda: LatestValues(_KEPT), repr=False
     )
 
@@ -172,12 +183,30 @@ class Reading(Generic[A]):
         self.refuse_changed()
         with self.model.lock.in_turn():
             method = method or self.model.default_method
-            key = tuple(sorted(heads)), method, tuple(link_edits)
+            rules = self.rules.of_heads(tuple(sorted(heads))) if method == RULED else {}
+            key = tuple(sorted(heads)), method, tuple(link_edits), tuple(rules.values())
             attention = self._edited.get(key)
             if attention is None:
-                with self.model._edited(heads, method, link_edits):
+                with self.edited(heads, method, link_edits):
                     attention = self._edited.add(key, self.model._read_again(self))
         return attention
+
+    @contextmanager
+    def edited(
+        self,
+        heads: Sequence[Head],
+        method: EditMethod | None,
+        link_edits: Sequence[LinkEdit] = (),
+    ) -> Iterator[None]:
+        """Return a block in which the model computes this input under edits, as in `without`."""
+        with ExitStack() as blocks:
+            if method == RULED and heads:
+                rules = self.rules.of_heads(tuple(heads))
+                blocks.enter_context(self.model._ruled(rules, self.inputs))
+                blocks.enter_context(self.model._edited((), None, link_edits))
+            else:
+                blocks.enter_context(self.model._edited(heads, method, link_edits))
+            yield
 
     def answer(self, at: tuple[int, ...] | None, top: int) -> Predictions:
         """Return the predictions of `predict` with all heads on; recent results are cached.
@@ -216,5 +245,5 @@ class Reading(Generic[A]):
         self.refuse_changed()
         if not heads and not link_edits:
             return self.model._predict_again(self, at=positions, top=top)
-        with self.model.lock.in_turn(), self.model._edited(heads, method, link_edits):
+        with self.model.lock.in_turn(), self.edited(heads, method, link_edits):
             return self.model._predict_again(self, at=positions, top=top)

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from attnwidget.capture.tapping.edit_methods import RULED
 from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.link_factors import LinkFactors, LinkTexts
 from attnwidget.capture.tapping.pass_texts import Spell
@@ -22,11 +23,9 @@ from attnwidget.text.counted import counted
 from attnwidget.text.index_among import index_among
 
 # Methods that name single tokens of an input.
-_OF_TOKENS = ("first", "patch", "rule")
+_OF_TOKENS = ("first", "patch", RULED)
 # Method of heads that keep their outputs, apart from scaled links.
 KEPT = "links"
-# Method of heads whose weights are those of a rule.
-RULED = "rule"
 # Maximum number of heads with the same edit that a caption lists.
 _LISTED = 12
 
@@ -43,7 +42,8 @@ class Change:
             "rule", the output of the queries whose `weights` are all 0.
         queries: Queries whose output "patch" replaces; () for all.
         links: Links whose weights are multiplied, after any replacement of the weights.
-        weights: Weights of "rule" for the inputs of one batch, [B, Q, K].
+        weights: Weights of "rule" for the inputs of one batch, [B, Q, K], or for one text that all
+            inputs share apart from masked tokens, [1, Q, K].
     """
 
     method: str
@@ -144,13 +144,14 @@ class LayerChanges:
 
     def _ruled(self, rows: Tensor, replacement: Tensor) -> Tensor:
         """Return the weights of a rule for a head with the weights `rows`, [B, Q, K]."""
-        if rows.shape != replacement.shape:
+        is_one_text = len(replacement) == 1 and rows.shape[1:] == replacement.shape[1:]
+        if rows.shape != replacement.shape and not is_one_text:
             raise ValueError(
                 f"the weights of a rule are those of one batch of the shape "
                 f"{tuple(replacement.shape)}, but this pass has maps of the shape "
                 f"{tuple(rows.shape)}: read the same batch"
             )
-        return replacement.to(rows)
+        return replacement.to(rows).expand(rows.shape)
 
     def _with_scaled_links(
         self,

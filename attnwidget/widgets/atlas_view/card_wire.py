@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
+from attnwidget.behaviors.effects.rule_effects import MeasuredRule
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.relations import relation_of_name
@@ -39,6 +40,15 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
             [[feeder.head.layer, feeder.head.head, feeder.head.stack], feeder.fed, feeder.score]
             for feeder in card.feeds
         ],
+        "rule": None if card.rule is None else _rule(card.rule),
+        "shares": (
+            None
+            if not card.shares
+            else {
+                "parts": [[name, _number(share)] for name, share in card.shares.items()],
+                "texts": card.shares_texts,
+            }
+        ),
     }
 
 
@@ -132,6 +142,32 @@ def _effect(effect: HeadEffect) -> dict[str, Any]:
         "random": [[head, _number(value)] for head, value in effect.random],
         "n_texts": effect.n_texts,
         "n_places": effect.n_places,
+    }
+
+
+def _rule(rule: MeasuredRule) -> dict[str, Any]:
+    """Return coverage and replacement of a rule, with the sentences that cards print."""
+    return {
+        "coverage": rule.coverage_sentence,
+        "texts": rule.texts,
+        "groups": [
+            {
+                "group": effect.group,
+                "verdict": effect.verdict,
+                "n_texts": effect.n_texts,
+                "n_predictions": effect.n_predictions,
+                **{
+                    name: [_number(change.mean), _number(change.low), _number(change.high)]
+                    for name, change in (
+                        ("off", effect.off),
+                        ("rule", effect.rule),
+                        ("wrong", effect.wrong),
+                    )
+                },
+            }
+            for effect in rule.effects
+            if effect.n_texts
+        ],
     }
 
 

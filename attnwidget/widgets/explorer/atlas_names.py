@@ -49,10 +49,4 @@ def refuse_atlas_of_other_heads(
 
 def names_in(atlas: Atlas) -> dict[Head, str]:
     """Return the names in an atlas by head, without heads that have no name."""
-    n_layers, n_heads = atlas.names.shape
-    return {
-        Head(layer, head): str(atlas.names[layer, head])
-        for layer in range(n_layers)
-        for head in range(n_heads)
-        if atlas.names[layer, head]
-    }
+    return atlas.names_by_head

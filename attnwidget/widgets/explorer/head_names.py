@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from attnwidget.behaviors.effects.rules_in_text import add_named_rules
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.build_atlas import atlas as make_atlas
 from attnwidget.behaviors.head_atlas.kept_atlas import keep_atlas, known_atlas
@@ -26,8 +28,11 @@ from attnwidget.widgets.shared.background import Background, Job
 from attnwidget.widgets.shared.durations import duration_in_words
 from attnwidget.widgets.shared.head_widget import StackShapes
 from attnwidget.widgets.wire.values import to_wire
+from attnwidget.words.explained_attention_result import FACTORS
 
 _PANEL = "card"
+#: Title of a share as a metric of the grid.
+_SHARE = "decided by {}"
 #: Maximum number of tokens for which the page receives the links of each name, as maps of bytes.
 _MOST_TOKENS = 256
 _KEEP = "keep these names for the next explorer of this model"
@@ -105,6 +110,22 @@ class HeadNames:
             for head, name in self.by_head.items()
         ]
 
+    @property
+    def shares(self) -> dict[str, NDArray[np.float64]]:
+        """Shares of what decides where heads look, by title, [L, H]; {} without measured shares."""
+        explained = None if self.atlas is None else self.atlas.explained
+        if explained is None:
+            return {}
+        parts = zip(FACTORS, explained.shares, strict=True)
+        return {_SHARE.format(name): values for name, values in parts}
+
+    @property
+    def share_notes(self) -> dict[str, str]:
+        """Notes about the texts of the shares, by title."""
+        texts = "" if self.atlas is None else self.atlas.explained_texts
+        note = f"share of explained deviance in {texts}, not in this text"
+        return dict.fromkeys(self.shares, note)
+
     def links(self, attention: Attention, unit: str) -> dict[str, Any] | None:
         """Return the links that the names describe, for the page; None for long inputs.
 
@@ -124,6 +145,10 @@ class HeadNames:
             return None
         values = np.stack([*links.values()]).astype(np.uint8)
         return {"names": [*links], "values": to_wire(values)}
+
+    def add_rules(self, attention: Attention) -> None:
+        """Add the rules of the names to a text, for heads with their rules in their places."""
+        add_named_rules(attention, self.by_head)
 
     def begin(self) -> None:
         """Make the card of the current head, or offer to name the heads."""
@@ -209,6 +234,10 @@ class HeadNames:
             self._status.note({_PANEL: ""})
             self._status.offer({_PANEL: _KEEP})
             self.atlas = found
+            reading = explorer.attention.intact.reading
+            if reading is not None:
+                reading.rules.by_head = None
+            self.add_rules(explorer.attention)
             explorer.labels = self.by_head | dict(explorer.labels)
             self._color_families()
             self._show_card()

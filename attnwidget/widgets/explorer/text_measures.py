@@ -8,8 +8,10 @@ from typing import Any
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.model_facts.latest_values import LatestValues
+from attnwidget.widgets.explorer.atlas_names import STACK
 from attnwidget.widgets.explorer.explorer_figure import ExplorerFigure
 from attnwidget.widgets.explorer.figure_set import FigureSet
+from attnwidget.widgets.explorer.head_names import HeadNames
 from attnwidget.widgets.explorer.measures import text_distances, text_metrics
 from attnwidget.widgets.explorer.panel_status import PanelStatus
 from attnwidget.widgets.explorer.panels import OF_TEXT
@@ -49,6 +51,7 @@ class TextMeasures:
         background: Jobs of the explorer, including "text" and "effects".
         metrics: Metrics of the caller, in the forms that `HeadGrid` accepts; None = measure the
             text.
+        names: Names of the heads, whose atlas may have metrics of its own.
     """
 
     def __init__(
@@ -58,7 +61,9 @@ class TextMeasures:
         status: PanelStatus,
         background: Background,
         metrics: Any,
+        names: HeadNames,
     ) -> None:
+        self._names = names
         self._explorer = explorer
         self._figures = figures
         self._status = status
@@ -161,6 +166,8 @@ class TextMeasures:
     def _show_grid_metrics(self) -> None:
         """Show the measured metrics, and the effects if they belong to the current prediction."""
         metrics = {stack: dict(titles) for stack, titles in self.metrics.items()}
+        if not self.are_given and STACK in metrics:
+            metrics[STACK] |= self._names.shares
         view = self.predictions_of_input
         grid = self._explorer.grid
         effect_metrics: dict[str, Any] = {}
@@ -273,7 +280,7 @@ class TextMeasures:
         with explorer._lock, explorer.together():
             if not self._is_shown(attention):
                 return
-            explorer.grid._note_metrics(_ALONE.format(_read(attention)))
+            explorer.grid._note_metrics(_ALONE.format(_read(attention)), self._names.share_notes)
             self.metrics = metrics
             self._show_grid_metrics()
 

@@ -179,8 +179,9 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         )
         if probe is not None:
             probe = probe.for_model(self._reader)
+        self._names.add_rules(attention)
         self._relations_found = RelationPanels(self, *parts, loaded, treebank, probe)
-        self._measures = TextMeasures(self, *parts, metrics)
+        self._measures = TextMeasures(self, *parts, metrics, self._names)
 
         self._own = OwnChoice(self, self._figures, self._names)
         demo = None if name is None else self._demos[name]
@@ -495,6 +496,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
         if compares:
             model = self._versus_model or self._reader
             other = compared_with(model, attention, shown, count)
+        self._names.add_rules(attention)
         if self.disabled:
             # Switch heads off before anything changes, because this can fail too.
             attention = attention.disabled(self.disabled, self.method)

@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from attnwidget.capture.answers.predictions import Predictions
 from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.input_reading import Reading
-from attnwidget.capture.tapping.edit_methods import EditMethod
+from attnwidget.capture.tapping.edit_methods import RULED, EditMethod
 from attnwidget.capture.tapping.head import Head
-from attnwidget.interventions.head_effects import effects_of, effects_on_answers
+from attnwidget.interventions.head_effects import (
+    effects_of,
+    effects_on_answers,
+    method_of_others,
+)
 from attnwidget.interventions.link_cuts import link_cuts
 from attnwidget.mechanisms.direct_effects import direct_effects
 from attnwidget.widgets.pages.page_part import Part
@@ -303,7 +307,8 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
         result = self._known()
         if result is None:
             return {}
-        method = f"{result.wanted.method}{', estimate' if result.is_estimate else ''}"
+        others = self._method_of_others(result.wanted.method)
+        method = f"{others}{', estimate' if result.is_estimate else ''}"
         title = f"effect on “{result.wanted.name}” ({method})"
         if result.versus:
             kind = "effect of patching" if result.patched else "direct effect"
@@ -337,6 +342,8 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
         self, attention: Attention, heads: list[Head], method: EditMethod | None
     ) -> Attention:
         """Return the intact attention, because this figure needs no maps with disabled heads."""
+        if heads and method == RULED:
+            self._add_rules(attention)
         try:
             predicted_input(attention)
         except (TypeError, ValueError) as error:
@@ -496,6 +503,11 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
             self._last_wanted = wanted
         return self._last_wanted
 
+    def _method_of_others(self, method: EditMethod) -> EditMethod:
+        """Return the method by which the effects of the other heads are measured."""
+        reading = self.attention.intact.reading
+        return method if reading is None else method_of_others(reading.model, method)
+
     def _rival(self, answered: Answered) -> int | None:
         """Return the id of the rival answer; None if none is needed or the second text decides."""
         if self.effects_by not in ("direct", "patch"):
@@ -530,7 +542,7 @@ class PredictionView(BackgroundAnswers, StackChoice, LinkScaling):
                 "differences": list(result.patched.logit_differences),
             },
             "estimate": result.is_estimate,
-            "method": request.method,
+            "method": self._method_of_others(request.method),
             "values": to_wire(result.values.astype(np.float32)),
         }
 

@@ -12,7 +12,7 @@ from attnwidget.capture.maps.attention import NO_MODEL, NOT_READ_AGAIN, Attentio
 from attnwidget.capture.maps.head_maps import QUANTITIES
 from attnwidget.capture.maps.layer_steps import watched_layers
 from attnwidget.capture.maps.resting_places import KINDS, RestingPlaces, resting_places
-from attnwidget.capture.tapping.edit_methods import STANDING_ALONE, EditMethod
+from attnwidget.capture.tapping.edit_methods import RULED, STANDING_ALONE, EditMethod
 from attnwidget.capture.tapping.head import (
     Head,
     HeadName,
@@ -59,7 +59,7 @@ class AttentionOptions(FigureOptions, total=False):
     unit: Literal["tokens", "words"]
     scale: Literal["absolute", "linear", "sqrt", "log"]
     disabled: Heads
-    method: Literal["uniform", "zero", "first"] | None
+    method: Literal["uniform", "zero", "first", "rule"] | None
 
 
 class _ReplacedError(Exception):
@@ -150,11 +150,12 @@ class AttentionWidget(HeadWidget):
         "these heads, which also changes later layers."
     ).tag(sync=True, option=True, shared=True, edits=True, takes=TAKES_HEADS)
     method: Choice = Choice(
-        STANDING_ALONE,
+        (*STANDING_ALONE, RULED),
         None,
         allow_none=True,
         help='Replacement method of disabled heads: "uniform" (all weights 1/L), "zero" (no '
-        'output) or "first" (all weight on the first token). None = the default of the model: '
+        'output), "first" (all weight on the first token) or "rule" (the rule of the name that the '
+        "atlas gives to the head, see `with_rules`). None = the default of the model: "
         '"zero" in causal models and encoder-decoders, "uniform" in other models.',
     ).tag(sync=True, option=True, shared=True, edits=True)
 
@@ -279,7 +280,29 @@ class AttentionWidget(HeadWidget):
         self, attention: Attention, heads: list[Head], method: EditMethod | None
     ) -> Attention:
         """Return an attention in which the disabled heads are switched off."""
+        if heads and method == RULED:
+            self._add_rules(attention)
         return attention.disabled(heads, method) if heads else attention
+
+    def _add_rules(self, attention: Attention) -> None:
+        """Add the rules of the names of heads to an input, for the method "rule"."""
+        # Import here, because a figure without an atlas needs no behaviors.
+        from attnwidget.behaviors.effects.rules_in_text import add_named_rules
+        from attnwidget.behaviors.head_atlas.kept_atlas import known_atlas
+
+        reading = attention.intact.reading
+        if reading is None or reading.rules.by_head is not None:
+            return
+        atlas = known_atlas(reading.model)
+        add_named_rules(attention, {} if atlas is None else atlas.names_by_head)
+
+    def _are_ruled(self) -> bool:
+        """Return whether every disabled head has a rule in this text."""
+        reading = self.attention.intact.reading
+        if not self.disabled or reading is None:
+            return False
+        self._add_rules(self.attention)
+        return set(self.disabled) <= set(reading.rules.by_head or {})
 
     @when_open("disabled", "method")
     def _read_without(self, change: dict[str, Any]) -> None:
@@ -456,6 +479,7 @@ class AttentionWidget(HeadWidget):
             "loss": loss_to_wire(self.attention),
             "edits": self.edits,
             "method": self._method_used() if self.disabled else None,
+            "ruled": self._are_ruled(),
             "fixed": "" if self.attention.intact.reading else NO_MODEL,
             "resting": self._resting_to_wire(),
         }

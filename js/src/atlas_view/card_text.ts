@@ -12,8 +12,12 @@ import {
   type Effect,
   type Example,
   type Kind,
+  type LossChange,
   OF_NAME,
+  type Rule,
+  type RuleGroup,
   type Score,
+  type Shares,
 } from "./state.js";
 
 export const FIGURE = "Atlas of attention heads";
@@ -147,7 +151,45 @@ export const effectTitle = ({ losing }: Effect): string => `losing it hurts: ${l
 export const effectNote = ({ n_places, n_texts }: Effect): string =>
   `rise of the loss without the head (0.01: the right token is 1\u00a0% less probable), with ` +
   `the 95\u00a0% interval · ` +
-  `${counted(n_places, "place")} in ${counted(n_texts, "text")} · other heads: of the same layer`;
+  `${counted(n_places, "place")} in ${counted(n_texts, "text")} of the atlas · ` +
+  "other heads: of the same layer";
+
+export const SHARES_TITLE = "what decides where it looks";
+export const sharesNote = ({ texts }: Shares): string =>
+  `share of its attention that each explains, in ${texts}`;
+
+export const RULE_TITLE = "its rule in its place";
+
+/** Return a sentence about a group of predictions: "Where it applies (the word itself), its …". */
+export const ruleGroupText = ({ group, verdict }: RuleGroup): string =>
+  `${group === "the word itself" ? "Where it applies" : "Elsewhere"} (${group}), ${verdict}.`;
+
+/** Return the rows of the chart of one group, with the changes of the loss. */
+export const ruleRows = ({ off, rule, wrong }: RuleGroup): EffectRow[] =>
+  (
+    [
+      ["head off", off],
+      ["its rule instead", rule],
+      ["a wrong rule", wrong],
+    ] as [string, LossChange][]
+  ).map(([label, [mean, low, high]]) => ({
+    label,
+    values: mean === null ? [] : [mean],
+    interval: low === null || high === null ? null : [low, high],
+    text: change(mean),
+  }));
+
+/** Return how to read the charts of a rule. */
+export function ruleNote({ texts, groups }: Rule): string {
+  const predictions = groups.map(({ n_predictions }) => n_predictions.toLocaleString("en"));
+  return [
+    "rise of the loss in nats, with the 95\u00a0% interval over texts",
+    texts && `measured on ${texts}`,
+    predictions.length ? `${predictions.join(" and ")} predictions` : "",
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
 
 /** Number of examples of the name that are shown for each kind. */
 const FEW_OF_NAME = 2;

@@ -12,6 +12,7 @@ import { type Head, headName } from "../shared/types.js";
 import {
   cardSentences,
   cardTitle,
+  type EffectRow,
   effectNote,
   effectRows,
   effectTitle,
@@ -21,8 +22,14 @@ import {
   KIND_MEANINGS,
   NO_CARD,
   NO_EXAMPLES,
+  RULE_TITLE,
+  ruleGroupText,
+  ruleNote,
+  ruleRows,
+  SHARES_TITLE,
   scoreText,
   scoreTexts,
+  sharesNote,
   shownScores,
   writesText,
 } from "./card_text.js";
@@ -36,6 +43,7 @@ import {
   paintExample,
   paintScore,
 } from "./paint.js";
+import { paintShares, partsOf, partText, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { anchorOf, noteOf } from "./rows.js";
 import {
   type AtlasState,
@@ -44,7 +52,9 @@ import {
   type Example,
   KINDS,
   type Kind,
+  type Rule,
   type Score,
+  type Shares,
 } from "./state.js";
 
 const FEW_EXAMPLES = 6;
@@ -77,17 +87,21 @@ export function cardView(
   if (!isWhole(card, state))
     return html`<p class="attnw-atlas-title">${anchor}</p>
       ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
+      ${sharesView(card.shares, layout, look)}
       ${moreButton(`all ${card.scores.length} scores`, false, () =>
         actions.change({ all_scores: true }),
       )}${noteField(card.head, state, isPage, actions.change)}`;
-  const aside = html`${effectView(card.effect, state, layout, look)}
-    ${writesView(card)}${feedsView(card, actions)}`;
+  // What the model loses comes before the scores, which say how well the name fits.
+  const losses = html`${ruleView(card.rule, layout, look)}
+    ${effectView(card.effect, state, layout, look)}`;
+  const aside = html`${scoresView(card, state, layout, look, actions)}${writesView(card)}
+    ${feedsView(card, actions)}`;
   return html`<p class="attnw-atlas-title">${anchor}</p>
     ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
     ${noteField(card.head, state, isPage, actions.change)}
+    ${sharesView(card.shares, layout, look)}
     <div class="attnw-atlas-columns">
-      <div .style=${`width: ${layout.column}px`}>${scoresView(card, state, layout, look, actions)}
-      </div>
+      <div .style=${`width: ${layout.column}px`}>${losses}</div>
       <div .style=${`width: ${layout.column}px`}>${aside}</div>
     </div>
     ${examplesView(card, state, layout, look, actions)}`;
@@ -133,6 +147,56 @@ function scoreView(score: Score, { bar }: AtlasLayout, { theme, density }: Look)
       ><span class="attnw-muted">${control}</span></td></tr>`;
 }
 
+function sharesView(shares: Shares | null, layout: AtlasLayout, look: Look) {
+  if (!shares) return nothing;
+  const { theme, font, ruler, density } = look;
+  const width = Math.min(layout.card, WIDEST_SHARES);
+  const measure = ruler(labelFont(font));
+  const paint = (canvas: HTMLCanvasElement) => {
+    const pen = fresh(canvas, width, sharesHeight(shares, width, measure));
+    if (pen) paintShares(pen, theme, font, { shares, width, measure });
+  };
+  return html`<div class="attnw-atlas-heading"><span>${SHARES_TITLE}</span
+      ><span class="attnw-atlas-unit attnw-muted">${sharesNote(shares)}</span></div>
+    <canvas class="attnw-atlas-shares" aria-hidden="true"
+      ${painted(paint, shares, theme, width, density)}></canvas
+    ><span class="attnw-unseen">${partsOf(shares).map(partText).join(", ")}</span>`;
+}
+
+function ruleView(rule: Rule | null, layout: AtlasLayout, look: Look) {
+  if (!rule) return nothing;
+  const rows = rule.groups.map(ruleRows);
+  const range = effectRange(rows.flat());
+  return html`<div class="attnw-atlas-heading"><span>${RULE_TITLE}</span></div>
+    <p class="attnw-atlas-text">${rule.coverage}</p>
+    ${rule.groups.map(
+      (group, number) => html`<p class="attnw-atlas-text attnw-atlas-verdict"
+        >${ruleGroupText(group)}</p>
+        ${effectTable(`loss with the rule, ${group.group}`, rows[number] ?? [], range, layout, look)}`,
+    )}
+    <p class="attnw-atlas-note">${ruleNote(rule)}</p>`;
+}
+
+function effectTable(
+  label: string,
+  rows: EffectRow[],
+  range: [low: number, high: number],
+  layout: AtlasLayout,
+  { theme, density }: Look,
+) {
+  return html`<table class="attnw-table attnw-atlas-bars" aria-label=${label}>${columns(layout)}<tbody
+      >${rows.map((row) => {
+        const paint = (canvas: HTMLCanvasElement) => {
+          const pen = fresh(canvas, layout.bar, BAR_HEIGHT);
+          if (pen) paintEffect(pen, theme, row, range, layout.bar);
+        };
+        return html`<tr><th scope="row">${row.label}</th
+          ><td><canvas aria-hidden="true"
+            ${painted(paint, rows, theme, layout.bar, density)}></canvas></td
+          ><td class="attnw-atlas-number">${row.text}</td></tr>`;
+      })}</tbody></table>`;
+}
+
 function effectView(
   effect: Effect | null,
   { _source }: AtlasState,
@@ -144,21 +208,8 @@ function effectView(
       ? html`<p class="attnw-atlas-note">No effects: ${_source.no_effects}</p>`
       : nothing;
   const rows = effectRows(effect);
-  const range = effectRange(rows);
-  const { theme, density } = look;
   return html`<div class="attnw-atlas-heading"><span>${effectTitle(effect)}</span></div>
-    <table class="attnw-table attnw-atlas-bars"
-      aria-label="effect on the loss">${columns(layout)}<tbody
-      >${rows.map((row) => {
-        const paint = (canvas: HTMLCanvasElement) => {
-          const pen = fresh(canvas, layout.bar, BAR_HEIGHT);
-          if (pen) paintEffect(pen, theme, row, range, layout.bar);
-        };
-        return html`<tr><th scope="row">${row.label}</th
-          ><td><canvas aria-hidden="true"
-            ${painted(paint, effect, theme, layout.bar, density)}></canvas></td
-          ><td class="attnw-atlas-number">${row.text}</td></tr>`;
-      })}</tbody></table>
+    ${effectTable("effect on the loss", rows, effectRange(rows), layout, look)}
     <p class="attnw-atlas-note">${effectNote(effect)}</p>`;
 }
 

@@ -6,6 +6,7 @@ import {
   captionOf,
   cardSentences,
   cardTitle,
+  type EffectRow,
   effectNote,
   effectRows,
   effectTitle,
@@ -15,8 +16,14 @@ import {
   MEANING,
   NO_CARD,
   NOTHING,
+  RULE_TITLE,
   rowsText,
+  ruleGroupText,
+  ruleNote,
+  ruleRows,
+  SHARES_TITLE,
   scoreTexts,
+  sharesNote,
   shownScores,
   tableOf,
   writesText,
@@ -33,6 +40,7 @@ import {
   paintScore,
 } from "./paint.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
+import { paintShares, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card, Example } from "./state.js";
 
@@ -85,7 +93,35 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   const note = noteOf(card.head, state.notes);
   if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
+  drawShares(sheet, card, layout);
   if (!isWhole(card, state)) return;
+  const effectBars = (rows: EffectRow[], range: [number, number]) =>
+    bars(
+      rows.map((row) => ({
+        label: row.label,
+        isBold: false,
+        numbers: [row.text, ""],
+        paint: (pen) => paintEffect(pen, theme, row, range, layout.bar),
+      })),
+    );
+  if (card.rule) {
+    const rows = card.rule.groups.map(ruleRows);
+    sheet.text(RULE_TITLE, heading);
+    sheet.text(card.rule.coverage, words);
+    for (const [number, group] of card.rule.groups.entries()) {
+      sheet.text(ruleGroupText(group), words);
+      effectBars(rows[number] ?? [], effectRange(rows.flat()));
+    }
+    sheet.text(ruleNote(card.rule));
+    sheet.gap();
+  }
+  if (card.effect) {
+    const rows = effectRows(card.effect);
+    sheet.text(effectTitle(card.effect), heading);
+    effectBars(rows, effectRange(rows));
+    sheet.text(effectNote(card.effect));
+    sheet.gap();
+  }
   sheet.text("scores", heading);
   bars(
     shownScores(card, state.all_scores).map((score) => ({
@@ -95,27 +131,25 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
       paint: (pen) => paintScore(pen, theme, score, layout.bar),
     })),
   );
-  if (card.effect) {
-    const rows = effectRows(card.effect);
-    const range = effectRange(rows);
-    sheet.text(effectTitle(card.effect), heading);
-    bars(
-      rows.map((row) => ({
-        label: row.label,
-        isBold: false,
-        numbers: [row.text, ""],
-        paint: (pen) => paintEffect(pen, theme, row, range, layout.bar),
-      })),
-    );
-    sheet.text(effectNote(card.effect));
-    sheet.gap();
-  }
   if (card.writes.length) {
     sheet.text("writes", heading);
     for (const item of card.writes) sheet.text(writesText(item), words);
     sheet.gap();
   }
   drawExamples(sheet, state, card);
+}
+
+function drawShares(sheet: Sheet, { shares }: Card, layout: AtlasLayout): void {
+  if (!shares) return;
+  const { theme } = sheet;
+  const measure = tableRuler(labelFont(FONT));
+  const width = Math.min(layout.card, WIDEST_SHARES);
+  sheet.text(SHARES_TITLE, { bold: true, color: theme.text, line: 18 });
+  sheet.place(width, sharesHeight(shares, width, measure), (pen) =>
+    paintShares(pen, theme, FONT, { shares, width, measure }),
+  );
+  sheet.text(sharesNote(shares));
+  sheet.gap();
 }
 
 function drawExamples(sheet: Sheet, state: AtlasState, card: Card): void {

@@ -74,6 +74,37 @@ export interface Effect {
   n_places: number;
 }
 
+/** Change of the loss in nats: mean, and ends of its 95 % interval over texts. */
+export type LossChange = [mean: number | null, low: number | null, high: number | null];
+
+/** Losses of one group of predictions with the head off, with its rule, and with a wrong rule. */
+export interface RuleGroup {
+  group: string;
+  /** What the rule recovers, as the rest of a sentence. */
+  verdict: string;
+  n_texts: number;
+  n_predictions: number;
+  off: LossChange;
+  rule: LossChange;
+  wrong: LossChange;
+}
+
+/** Coverage of the rule of a name, and losses with the rule in the place of the head. */
+export interface Rule {
+  /** Sentence about the attention that the rule predicts. */
+  coverage: string;
+  /** Description of the texts, or "". */
+  texts: string;
+  groups: RuleGroup[];
+}
+
+/** Shares of what decides where a head looks; negative shares of held-out sentences are noise. */
+export interface Shares {
+  parts: [name: string, share: number | null][];
+  /** Description of the texts. */
+  texts: string;
+}
+
 /** Link in a text. A piece with a leading space begins a word. */
 export interface Example {
   pieces: string[];
@@ -95,6 +126,10 @@ export interface Card {
   examples: Partial<Record<Kind, Example[]>>;
   writes: [source: string, promoted: string[], suppressed: string[]][];
   feeds: [head: Head, fed: string, score: number][];
+  /** Measured rule of the name; null without a rule or measurement. */
+  rule: Rule | null;
+  /** Null if the shares were not measured. */
+  shares: Shares | null;
 }
 
 export interface AtlasState extends HeadsState {

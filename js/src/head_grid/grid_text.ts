@@ -139,7 +139,9 @@ function metricNotes(metric: Metric, order: Order, state: GridState): string[] {
   const heads = state._metrics?.values.shape[2] ?? 0;
   const said = shown?.[2] === state.stack ? rankedText(metric, shown[0] * heads + shown[1]) : "";
   if (shown && said) notes.push(`${shortName(shown, state)}: ${said} (1 is the largest)`);
-  if (state._metrics_note) notes.push(`metrics ${state._metrics_note}`);
+  const own = state._metric_notes?.[metric.title];
+  if (own) notes.push(`${metric.title}: ${own}`);
+  else if (state._metrics_note) notes.push(`metrics ${state._metrics_note}`);
   const step = stepNote(state);
   if (step) notes.push(step);
   const now = source.edits ?? "";

@@ -93,6 +93,8 @@ export interface GridState extends SharedState, MetricState {
   _metrics_of?: string;
   /** Data on which the metrics were measured. */
   _metrics_note?: string;
+  /** Data of single metrics that were measured elsewhere, by title. */
+  _metric_notes?: Record<string, string>;
   _thumbnails: Thumbnails | null;
   /** Kind of thumbnails; null for "places" if keys are on pictures, otherwise "maps". */
   thumbnail?: "maps" | "places" | null;
@@ -149,6 +151,7 @@ export const WATCHED: (keyof GridState)[] = [
   "_metrics",
   "_metrics_of",
   "_metrics_note",
+  "_metric_notes",
   "step",
   "_steps",
 ];

@@ -11,8 +11,11 @@ const METHODS = {
   uniform: "uniform: all weights alike",
   zero: "zero: nothing",
   first: "first: the first token",
+  rule: "rule: what the name predicts",
 };
 const EVERY = Object.keys(METHODS) as Method[];
+/** Methods without the rules of names, which not every head has. */
+const WITHOUT_RULE = EVERY.filter((method) => method !== "rule");
 
 const named = (heads: Head[], labels?: GridState["labels"]) =>
   headNames(heads, { most: 4, short: true, labels });
@@ -43,6 +46,7 @@ export function offControls(model: Model<GridState>, state: GridState, clear: ()
   const isFixed = Boolean(state._source.fixed);
   const off = named(state.disabled, state.labels);
   const method = state.method ?? state._source.method ?? "uniform";
+  const isRuled = Boolean(state._source.ruled) || method === "rule";
   const controls: Control[] = [
     {
       kind: "action",
@@ -55,7 +59,7 @@ export function offControls(model: Model<GridState>, state: GridState, clear: ()
     choice<Method>({
       name: "method",
       place: "bar",
-      values: isFixed ? [method] : EVERY,
+      values: isFixed ? [method] : isRuled ? EVERY : WITHOUT_RULE,
       value: method,
       change: (picked) => save(model, { method: picked }),
       print: (value) => METHODS[value],

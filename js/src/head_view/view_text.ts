@@ -137,7 +137,7 @@ export function captionOf(
       shown.peek ?? "",
       stepNote(state),
       together ? "" : keyGroup(stack, head),
-      map.off && !together ? offNote(headName(head, state._stacks)) : "",
+      map.off && !together ? offNote(headName(head, state._stacks), state._source.method) : "",
       hidden.length
         ? `hidden: ${hidden.join(" ")}${shown.peek || map.off ? "" : ` (${share} of the ${whole})`}`
         : "",

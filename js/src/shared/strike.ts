@@ -1,5 +1,6 @@
 import type { Pen } from "./pen.js";
 import type { Theme } from "./theme.js";
+import type { Method } from "./types.js";
 
 /** Distance from a strike to the corners of its box. */
 const INSET = 2;
@@ -21,5 +22,6 @@ export function paintStrike(pen: Pen, theme: Theme, { x, y, width, height }: Box
   pen.stroke();
 }
 
-/** Return the note on a head that is off. */
-export const offNote = (name: string) => `${name} is off: it looks nowhere`;
+/** Return the note on a head that is off. `method`: Replacement method in use. */
+export const offNote = (name: string, method?: Method | null) =>
+  `${name} is off: ${method === "rule" ? "its rule is in its place" : "it looks nowhere"}`;

@@ -56,7 +56,7 @@ interface HeadNames {
 }
 
 /** Replacement for the output of a disabled head. */
-export type Method = "uniform" | "zero" | "first";
+export type Method = "uniform" | "zero" | "first" | "rule";
 
 /** Label that the user gave to a head. */
 export type HeadLabel = [head: Head, text: string];
@@ -88,6 +88,8 @@ export interface SharedState {
     edits?: string;
     /** Replacement method in use, or null while no head is off. */
     method?: Method | null;
+    /** Whether every head that is off has a rule in this text. */
+    ruled?: boolean;
     /** Reason why no head can be switched off, or "" if heads can be. */
     fixed?: string;
     /**

@@ -157,10 +157,17 @@ const HANDS_ON = {
   zero: () => "nothing",
   first: (noun: string) => `what it takes from the first ${noun}`,
 };
+const ITS_RULE =
+  ": its rule is in its place, and looks alike at all that its name predicts, nowhere else.";
 
 /** Return the line about a head that is off. */
 function offLine({ head, method, othersOff, noun }: Reading): Line {
   const beside = others(othersOff);
+  if (method === "rule")
+    return [
+      { text: headName(head), style: "head" },
+      plain(` is off${beside && `, with ${beside}`}${ITS_RULE}`),
+    ];
   // The kernel reports the replacement method when it has computed the maps without the head.
   const handsOn = method === null ? "" : ` and hands on ${HANDS_ON[method](noun)}`;
   return [

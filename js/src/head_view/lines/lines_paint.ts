@@ -2,6 +2,7 @@ import { cssWord, lineLevelOf, mixed, type Tables, thickness } from "../../share
 import { AXIS_LABEL_SIZE, labelFont, write } from "../../shared/labels.js";
 import { counted } from "../../shared/numbers.js";
 import { type Pen, paintRaster } from "../../shared/pen.js";
+import { offNote } from "../../shared/strike.js";
 import { wrapped } from "../../shared/text_width.js";
 import { isWhole } from "../../shared/window.js";
 import { isZoomable, type Positions, type Scene, widestOf } from "../scene.js";
@@ -58,7 +59,6 @@ function leastNote({ map, absent }: Scene): string {
   return `${of}no lines below ${share}, or below ${map.signed ? 0.1 : 3}\u00a0%`;
 }
 
-const OFF = "This head is off: it looks nowhere.";
 const NO_LINES = "No link is stronger than 1.5 times an even share.";
 const NO_DIFFERENCES = "No link differs by 0.1\u00a0% of the scale of A and B.";
 
@@ -152,16 +152,17 @@ export function paintAllLines(
  * Return why there are no lines (the head is off, or no weight is large enough), or "" if there
  * are.
  */
-function reasonForNoLines(at: LinesLayout, lines: Lines, map: Scene["map"]): string {
-  if (map.off) return OFF;
+function reasonForNoLines(at: LinesLayout, lines: Lines, { map, state }: Scene): string {
+  if (map.off) return `${offNote("This head", state._source.method)}.`;
   const isWholeInSight = at.fullHeight <= at.height && !at.part;
   if (lines.count > 0 || !map.least || !isWholeInSight) return "";
   return map.signed ? NO_DIFFERENCES : NO_LINES;
 }
 
 /** Draw a text instead of lines. A strike from token to token would look like a line. */
-function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, { map, theme, font }: Scene) {
-  const text = reasonForNoLines(at, lines, map);
+function paintNoLines(pen: Pen, at: LinesLayout, lines: Lines, scene: Scene) {
+  const { theme, font } = scene;
+  const text = reasonForNoLines(at, lines, scene);
   if (!text) return;
   const { x, y, width, height } = boxOf(at);
   pen.font = labelFont(font, false, AXIS_LABEL_SIZE);
