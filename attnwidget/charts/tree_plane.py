@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import altair as alt
 import numpy as np
@@ -31,6 +32,8 @@ _MARGIN = 18
 _BESIDE = 6
 _FACTOR = 4.0
 """Squared length (or its inverse) with the strongest color."""
+#: Left, top, right and bottom of a label, in pixels.
+_Box: TypeAlias = tuple[float, float, float, float]
 _KINDS = ("edge of the tree", "predicted, but no edge")
 
 
@@ -127,10 +130,14 @@ def tree_plane(
         .encode(x=x, y=y, tooltip="word:N"),
     ]
     labels = _labels(names, pixels, [*((i, j) for i, j, _ in edges), *wrong], plot, height)
-    for align, side in (("left", 1), ("right", -1)):
+    for side in (1, -1):
         of_side = alt.Chart(inline(labels[labels["side"] == side]))
         text = of_side.mark_text(
-            align=align, baseline="middle", fontSize=LABEL, color=LIGHT.text, aria=False
+            align="left" if side == 1 else "right",
+            baseline="middle",
+            fontSize=LABEL,
+            color=LIGHT.text,
+            aria=False,
         )
         layers.append(text.encode(x=x, y=y, text="word:N"))
     chart = alt.LayerChart(layer=layers).properties(width=plot, height=height)
@@ -166,11 +173,11 @@ def _labels(
         for share in np.linspace(0, 1, 12)
     ]
     covered = np.array([*pixels, *along])
-    boxes: list[tuple[float, float, float, float]] = []
+    boxes: list[_Box] = []
     rows = []
     for name, (across, down) in zip(names, pixels.tolist(), strict=True):
         size = text_width(name)
-        choices = []
+        choices: list[tuple[float, int, int, float, float, _Box]] = []
         for side in (1, -1):
             for lift in (0, -LINE + 1, LINE - 1):
                 start = across + side * (_BESIDE if not lift else 0)
@@ -189,9 +196,7 @@ def _labels(
     return pd.DataFrame(rows)
 
 
-def _overlap(
-    one: tuple[float, float, float, float], other: tuple[float, float, float, float]
-) -> float:
+def _overlap(one: _Box, other: _Box) -> float:
     """Return the area that two boxes (left, top, right, bottom) share, in square pixels."""
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])

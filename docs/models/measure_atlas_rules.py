@@ -72,7 +72,7 @@ def of_documents(
     atlas: Atlas, model: AttentionModel, documents: Sequence[Document]
 ) -> MeasuredRules | None:
     """Return the measured rules of pronoun heads in windows of documents."""
-    heads = [Head(*head) for head in np.argwhere(atlas.names == PRONOUN).tolist()]
+    heads = [Head(layer, head) for layer, head in np.argwhere(atlas.names == PRONOUN).tolist()]
     if not heads:
         return None
     found = probe_coreference(

@@ -18,7 +18,7 @@ from attnwidget.behaviors.link_rule import LinkRule
 from attnwidget.behaviors.relations import RelationRule, relation_of_name
 from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
-from attnwidget.capture.tapping.head import Head, HeadName
+from attnwidget.capture.tapping.head import Head
 from attnwidget.corpus.argument_checks import refuse_no_model
 from attnwidget.corpus.progress_bar import OnProgress, progress_label
 from attnwidget.corpus.resume_from import resume_from, resume_path
@@ -46,7 +46,7 @@ _TEXTS = "texts are a list of texts, Segment or Sentence, all of one kind; for o
 def measure_rules(
     model: AttentionModel,
     texts: Iterable[Any],
-    rules: Mapping[HeadName, RuleChoice],
+    rules: Mapping[Any, RuleChoice],
     *,
     reference: Iterable[str | Segment] | None = None,
     seed: int = 0,
@@ -171,7 +171,7 @@ def _segments(model: AttentionModel, texts: Iterable[Any]) -> tuple[list[Segment
 
 
 def _heads(
-    model: AttentionModel, rules: Mapping[HeadName, RuleChoice], sentences: Sequence[Sentence]
+    model: AttentionModel, rules: Mapping[Any, RuleChoice], sentences: Sequence[Sentence]
 ) -> dict[Head, LinkRule]:
     """Return the rule of each head.
 

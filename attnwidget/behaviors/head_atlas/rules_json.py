@@ -77,7 +77,7 @@ def decoded_rules(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rule(head: Head, stored: Mapping[str, Any]) -> MeasuredRule:
-    coverage = {name: float(value) for name, value in stored["coverage"].items()}
+    coverage: dict[str, Any] = {name: float(value) for name, value in stored["coverage"].items()}
     return MeasuredRule(
         head=head,
         rule=str(stored["rule"]),
@@ -105,8 +105,8 @@ def _effect(stored: Mapping[str, Any]) -> RuleEffect:
 
 
 def _explained(stored: Mapping[str, Any], model_name: str) -> ExplainedAttention:
-    arrays = {name: _array(stored[name]) for name in _ARRAYS}
-    counts = {name: int(stored[name]) for name in _SENTENCES}
+    arrays: dict[str, Any] = {name: _array(stored[name]) for name in _ARRAYS}
+    counts: dict[str, Any] = {name: int(stored[name]) for name in _SENTENCES}
     return ExplainedAttention(
         **arrays, **counts, model_name=model_name, complete=bool(stored["complete"])
     )

@@ -293,7 +293,8 @@ class AttentionWidget(HeadWidget):
         reading = attention.intact.reading
         if reading is None or reading.rules.by_head is not None:
             return
-        atlas = known_atlas(reading.model)
+        model: Any = reading.model
+        atlas = known_atlas(model)
         add_named_rules(attention, {} if atlas is None else atlas.names_by_head)
 
     def _are_ruled(self) -> bool:
