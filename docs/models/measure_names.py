@@ -319,6 +319,8 @@ def recovered(effect: Mapping[str, Any] | None) -> str:
         return "–"
     if effect["work"] == "head not needed":
         return "not needed"
+    if effect["work"] == "not shown":
+        return "not shown"
     share, low, high = ("∞" if end is None else percent(end) for end in effect["recovered"])
     said = f"{share} ({low} to {high})".replace("-", "−")
     return f"**recovers nothing**: {said}" if effect["work"] == "recovers nothing" else said

@@ -96,7 +96,7 @@ def test_a_card_and_the_table_say_what_the_rule_recovers(own: Atlas) -> None:
 
 def test_a_wide_interval_is_no_evidence_that_a_head_is_not_needed(own: Atlas) -> None:
     effect = own.rules[PREVIOUS].effects[0]
-    unknown = replace(effect, work="head not needed", off=LossChange(0.292, -0.05, 0.63))
+    unknown = replace(effect, work="not shown", off=LossChange(0.292, -0.05, 0.63))
     assert unknown.verdict.endswith(
         "do not show whether the model needs this head (off: \u22120.050 to +0.630 nats)"
     )

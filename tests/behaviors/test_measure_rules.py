@@ -208,9 +208,9 @@ def test_rules_of_planted_heads_do_all_their_work() -> None:
         assert effect.recovered > 0.9
         assert effect.wrong.mean > effect.rule.mean + 0.5
     assert found[other].coverage.coverage < 0.4
-    assert found[other].effects[0].work == "head not needed"
+    assert found[other].effects[0].work == "not shown"
     assert found.finding.startswith("The rule does all the work of L0 H1 (previous token")
-    assert "not needed: L0 H2 (previous token" in found.finding
+    assert "not shown: L0 H2 (previous token" in found.finding
 
 
 def test_a_wrong_name_recovers_nothing() -> None:
@@ -262,8 +262,10 @@ def test_a_head_is_named_in_every_form() -> None:
 def test_conclusions_follow_from_the_intervals() -> None:
     off = LossChange(0.3, 0.2, 0.4)
     saved = LossChange(0.1, 0.02, 0.2)
-    assert work_of(LossChange(0.3, -0.1, 0.7), off, saved) == "head not needed"
+    assert work_of(LossChange(0.3, -0.1, 0.7), off, saved) == "not shown"
+    assert work_of(LossChange(0.0, -0.1, 0.01), off, saved) == "head not needed"
     assert work_of(off, off, LossChange(0.0, -0.1, 0.1)) == "recovers nothing"
+    assert work_of(off, off, LossChange(0.1, -0.1, 0.3)) == "not shown"
     assert work_of(off, LossChange(0.2, 0.1, 0.3), saved) == "part of its work"
     assert work_of(off, LossChange(0.03, 0.0, 0.1), saved) == "all its work"
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
-RuleWork = Literal["head not needed", "all its work", "part of its work", "recovers nothing", ""]
+RuleWork = Literal[
+    "head not needed", "all its work", "part of its work", "recovers nothing", "not shown", ""
+]
 #: Groups of predictions, with the name of the group in tables.
 GROUPS = ("the word itself", "the other words")
 # Largest number of heads that the finding names for each conclusion.
@@ -31,6 +33,9 @@ _FEWEST = 3
 # Largest rise of the loss in nats, at the upper end of its interval, without which a head is said
 # to be needed: the right token is 2 % less probable.
 _LITTLE = 0.02
+# Largest share that a rule recovers, at the upper end of its interval, of which it is said that it
+# recovers nothing. A wider interval shows neither.
+_HALF = 0.5
 # Share of tokens from which a rule is said to apply everywhere.
 _EVERYWHERE = 0.995
 # Largest rise of the loss with a rule that does all the work, as a share of the rise without the
@@ -52,6 +57,11 @@ class LossChange:
     low: float
     high: float
 
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends of the interval."""
+        return self.low, self.high
+
 
 @dataclass(frozen=True)
 class RuleEffect:
@@ -68,8 +78,8 @@ class RuleEffect:
         rule: Change with the rule in place of the head.
         wrong: Change with a wrong rule of the same kind in place of the head.
         recovered: Share of the change of `off` that the rule recovers, 1 - rule / off; above 1 if
-            the model predicts better with the rule than with the head. NaN if the head is not
-            needed.
+            the model predicts better with the rule than with the head. NaN if the texts do not
+            show that the head is needed.
         recovered_low: Lower end of its 95 % interval over texts (Fieller 1954).
         recovered_high: Upper end of the interval.
         n_texts: Number of texts with such a prediction.
@@ -93,22 +103,25 @@ class RuleEffect:
     def verdict(self) -> str:
         """What the rule recovers of the head's effect, as the rest of a sentence for cards."""
         if self.work == "head not needed":
-            if self.off.high <= _LITTLE:
-                return "the model does not need this head"
-            # A wide interval is no evidence that the head is not needed.
-            low, high = (
-                f"{end:+.3f}".replace("-", "\u2212") for end in (self.off.low, self.off.high)
-            )
-            predictions = counted(self.n_predictions, "prediction")
-            return (
-                f"{predictions} do not show whether the model needs this head (off: {low} to "
-                f"{high} nats)"
-            )
+            return "the model does not need this head"
         if self.work == "recovers nothing":
             return "its rule recovers nothing of what the head is worth"
         if not self.work:
             return f"{counted(self.n_texts, 'text')}, too few to tell"
         low, high = _percent(self.recovered_low), _percent(self.recovered_high)
+        if self.work == "not shown":
+            predictions = counted(self.n_predictions, "prediction")
+            do = "does" if self.n_predictions == 1 else "do"
+            if not self.off.low > 0:
+                low, high = (f"{end:+.3f}".replace("-", "−") for end in self.off.interval)
+                return (
+                    f"{predictions} {do} not show whether the model needs this head (off: {low} "
+                    f"to {high} nats)"
+                )
+            return (
+                f"{predictions} {do} not show whether its rule recovers what the head is worth: "
+                f"{_percent(self.recovered)} ({low} to {high})"
+            )
         return (
             f"its rule recovers {_percent(self.recovered)} ({low} to {high}) of what the head is "
             "worth"
@@ -123,12 +136,14 @@ def _percent(share: float) -> str:
 def work_of(off: LossChange, rule: LossChange, saved: LossChange) -> RuleWork:
     """Return how much of a head's work its rule does.
 
-    - "head not needed": the interval of `off` includes 0 or is below, so there is nothing to
-      recover.
+    - "head not needed": without the head, the loss rises by at most 0.02 nats, at the upper end of
+      the interval, and the interval includes 0 or is below. There is nothing to recover.
     - "recovers nothing": the loss with the rule is not lower than with the head off (the interval
-      of the difference includes 0 or is below).
+      of the difference includes 0 or is below), and the rule recovers less than half at the upper
+      end of the interval.
     - "all its work": the loss rises by at most 10 % of the rise without the head.
-    - "part of its work": everything else.
+    - "part of its work": the rule recovers more than nothing, and less than all.
+    - "not shown": the intervals are too wide for any of these.
 
     Args:
         off: Change of the loss without the head.
@@ -142,9 +157,9 @@ def work_of(off: LossChange, rule: LossChange, saved: LossChange) -> RuleWork:
         'all its work'
     """
     if not off.low > 0:
-        return "head not needed"
+        return "head not needed" if off.high <= _LITTLE else "not shown"
     if not saved.low > 0:
-        return "recovers nothing"
+        return "recovers nothing" if saved.high <= _HALF * off.mean else "not shown"
     return "all its work" if rule.mean <= _ALL * off.mean else "part of its work"
 
 
@@ -184,7 +199,7 @@ def _group_effect(
     if n_texts >= _FEWEST:
         work = work_of(changes[0], changes[1], changes[3])
     recovered = recovered_low = recovered_high = float("nan")
-    if work not in ("", "head not needed"):
+    if work and changes[0].low > 0:
         recovered = float((off - rule).mean() / off.mean())
         recovered_low, recovered_high = fieller_interval(off - rule, off)
     return RuleEffect(
@@ -263,16 +278,9 @@ def _sentence(effect: RuleEffect) -> str:
         f"loss {effect.off.mean:+.3f} off ({effect.off.low:+.3f} to {effect.off.high:+.3f}), "
         f"{effect.rule.mean:+.3f} with its rule, {effect.wrong.mean:+.3f} with a wrong rule"
     )
-    verdict = {
-        "head not needed": "the head is not needed here",
-        "recovers nothing": "its rule recovers nothing",
-        "": "too few texts",
-    }.get(
-        effect.work,
-        f"its rule does {effect.work}: it recovers {effect.recovered:.0%} "
-        f"({effect.recovered_low:.0%} to {effect.recovered_high:.0%}) of what the head is worth",
-    )
-    return f"  {effect.group}: {verdict}; {losses}; {counted(effect.n_texts, 'text')}"
+    does = f"its rule does {effect.work}: " if effect.work.endswith("work") else ""
+    verdict = effect.verdict.replace("its rule", "it", 1) if does else effect.verdict
+    return f"  {effect.group}: {does}{verdict}; {losses}; {counted(effect.n_texts, 'text')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -324,6 +332,7 @@ class MeasuredRules(Result):
             "part of its work": "it does part of the work of {}",
             "recovers nothing": "it recovers nothing for {}",
             "head not needed": "not needed: {}",
+            "not shown": "not shown: {}",
             "": "too few texts: {}",
         }
         parts = [text.format(_listed(by_work[w])) for w, text in texts.items() if w in by_work]
