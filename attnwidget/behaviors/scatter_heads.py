@@ -14,6 +14,7 @@ from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.registry import family_of
 from attnwidget.behaviors.scores.behavior_table import BehaviorTable
 from attnwidget.corpus.results import HeadMetrics, HeadResult, extreme_head
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.counted import counted
 from attnwidget.text.near_names import among
 
@@ -152,6 +153,7 @@ class ScatteredHeads(HeadResult):
         )
 
 
+@hides_frames
 def scatter_heads(
     x: HeadNumber, y: HeadNumber, *, atlas: Atlas | BehaviorTable | None = None
 ) -> ScatteredHeads:

@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 HeadMetrics = dict[str, NDArray[np.float64]]
 
 
+class TitledMetrics(HeadMetrics):
+    """Numbers per head by metric title, whose errors name the titles that exist.
+
+    Example:
+        >>> from attnwidget import load_model, measure
+        >>> found = measure(load_model(), ["The cat sat."], ["position"], progress=False)
+        >>> found.heads()["previous"]
+        Traceback (most recent call last):
+        KeyError: "there is no number 'previous': did you mean 'previous token'? ..."
+    """
+
+    def __missing__(self, title: str) -> NDArray[np.float64]:
+        raise KeyError(f"there is no number {title!r}: {among(title, self)}")
+
+
 def per_head(
     title: str,
     *,
@@ -238,7 +253,7 @@ class HeadResult(Result):
 
     def _arrays(self, key: str) -> HeadMetrics:
         """Return the arrays that are declared with `per_head`, by their "title" or "curve"."""
-        arrays: HeadMetrics = {}
+        arrays = TitledMetrics()
         for array_field in fields(self):
             options = array_field.metadata
             values = getattr(self, array_field.name)
@@ -332,7 +347,9 @@ class Measurements(MissingNames, Mapping[str, Any]):
 
     def heads(self) -> HeadMetrics:
         """Return the numbers per head of all results, float64 [L, H], by metric title."""
-        return {title: v for result in self.values() for title, v in result.heads().items()}
+        return TitledMetrics(
+            (title, v) for result in self.values() for title, v in result.heads().items()
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head and metric: layer and head (from 0), metric, value.

@@ -208,7 +208,9 @@ class _Swap:
             with torch.enable_grad():
                 keys = self._run(
                     [(*choice, True) for choice, _ in some],
-                    torch.tensor([share for _, share in some], device=self._device),
+                    torch.tensor(
+                        [share for _, share in some], dtype=torch.float32, device=self._device
+                    ),
                 )
                 scores = [
                     score(key.cpu().double()[at.cpu()], choice[1])

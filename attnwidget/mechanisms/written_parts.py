@@ -92,6 +92,7 @@ def written_parts(
         orders = torch.tensor(
             [1 / comb(n_other, sum(choice)) / (n_other + 1) for choice in choices],
             dtype=torch.float64,
+            device="cpu",
         )
         quadrature = torch.from_numpy(steps / 2)
         means = {

@@ -225,8 +225,9 @@ class Norms(ClassMeans[NormsResult]):
     def begin_batch(self, layer: LayerBatch) -> None:
         self._members = self.members(layer.batch).float()
         if self._each_token:
-            self._pairs = torch.zeros(self.sums["pairs"].shape, dtype=torch.long)
-            self._pairs = self._pairs.to(layer.weights.device)
+            self._pairs = torch.zeros(
+                self.sums["pairs"].shape, dtype=torch.long, device=layer.weights.device
+            )
             of_token = layer.batch.real.shape
             self._of_tokens = self._members.new_zeros((2, *of_token), dtype=torch.float64)
 

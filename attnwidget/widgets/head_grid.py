@@ -155,8 +155,8 @@ class HeadGrid(MetricChoice, Versus):
 
     _other_options: ClassVar[Mapping[str, str]] = {
         **MetricChoice._other_options,
-        "layers": "HeadView(attention, 'L1') for the heads of one layer, or "
-        "selected=[...] for some heads, as a grid shows all layers",
+        "layers": "HeadView(attention, 'L1') for the heads of one layer, or HeadView(attention, "
+        "selected=['L1 H3', 'L2 H4']) for some heads, as a grid shows all layers",
         "mode": "HeadView(attention, 'L1 H3', mode='matrix'), as a grid shows small maps",
         "sentences": "HeadView(attention, 'L1 H3', sentences='ab')",
     }

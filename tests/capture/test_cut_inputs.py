@@ -57,7 +57,7 @@ LONG = " ".join(f"w{i % 40}" for i in range(100))
 SHORT = "w1 w2 w3 w4"
 CUT = "cut to 64 of 100 tokens"
 #: Functions with an attention or segments that return no result.
-WITHOUT_RESULT = {"save_page"}
+WITHOUT_RESULT = {"save_page", "with_rules"}
 
 
 @pytest.fixture(scope="module")

@@ -78,13 +78,13 @@ def test_cuts_of_answers_about_the_whole_text_are_those_of_blocks(head: str) -> 
     )
     text = "w7 w8 w9 w11 w12"
     answers = (0, 1)
-    *_, cuts = link_cuts(AskedLink(model.attend(text), -1, (2,), (1,), "self", answers))
+    *_, cuts = link_cuts(AskedLink(model.attend(text), -1, (3,), (1,), "self", answers))
     for choice, found in (
         ({}, cuts.everywhere),
         ({"layers": [1]}, cuts.layers[1]),
         ({"heads": (0, 1)}, cuts.heads[0, 1] if cuts.heads is not None else None),
     ):
-        with model.scaled_links([(2, 1)], 0, **choice):
+        with model.scaled_links([(3, 1)], 0, **choice):
             expected = np.exp(model.predict(text).log_probabilities[0, list(answers)])
         np.testing.assert_allclose(found, expected, atol=2e-6)
     assert np.abs(cuts.everywhere - cuts.before).max() > 1e-5

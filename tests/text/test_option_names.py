@@ -8,6 +8,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import traitlets
 
@@ -151,3 +152,35 @@ def test_the_word_of_a_number_names_its_metric(
 ) -> None:
     with pytest.raises(ValueError, match=naming(repr(name), repr(metric))):
         measure(model, ["The cat sat."], [name], progress=False)
+
+
+def test_rows_of_all_heads_are_those_of_each_head(attention: Attention) -> None:
+    weights = attention.weights()
+    he, captain = 7, 2
+    assert attention.tokens[he] == "he" and attention.tokens[captain] == "captain"
+    for rows, same in (
+        (attention.rows(query="he"), weights[:, :, he]),
+        (attention.rows(query="he", key="captain"), weights[:, :, he, captain]),
+        (attention.rows(1, query="he"), weights[1, :, he]),
+        (attention.words.rows(query="he")[1], attention.words.rows("L1", query="he")),
+    ):
+        np.testing.assert_allclose(rows, same, rtol=0, atol=1e-6)
+
+
+def test_an_unknown_number_names_the_titles(model: AttentionModel) -> None:
+    heads = measure(model, ["The cat sat."], ["position"], progress=False).heads()
+    assert heads["previous token"].shape == (6, 12)
+    with pytest.raises(KeyError, match=naming("'previous'", "'previous token'", "'next token'")):
+        heads["previous"]
+
+
+def test_a_comparison_of_several_heads_says_that_it_shows_one(attention: Attention) -> None:
+    other = attention.disabled(["L0 H2"])
+    with pytest.warns(UserWarning, match=naming("L2 H4", "2", "join_figures")):
+        HeadView(attention, selected=["L1 H3", "L2 H4"], versus=other)
+
+
+@pytest.mark.parametrize("name", ["weights", "to_frame", "top_links"])
+def test_norms_are_named_by_calls_of_weights(name: str, attention: Attention) -> None:
+    with pytest.raises(TypeError, match=naming("'quantity'", "norms")):
+        getattr(attention, name)("L1 H3", quantity="norms")

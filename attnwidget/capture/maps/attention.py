@@ -57,6 +57,7 @@ from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.text.counted import counted
 from attnwidget.text.link_ends import LinkName
 from attnwidget.text.missing_names import MissingNames
+from attnwidget.text.option_names import other_options
 from attnwidget.text.place_of_token import TokenName
 from attnwidget.text.places import Media, Place, Sound, picture_array
 from attnwidget.text.tokens import Tokens
@@ -83,6 +84,8 @@ _NO_OUTPUT = (
 
 # Approximate size of a table row while the table is made, in bytes.
 _ROW_BYTES = 96
+# Answers the option `quantity`, which figures have.
+_QUANTITIES = "norms(layer, head) or gradients(layer, head)"
 
 # Remarks about an attention. Pages show the first; only Python shows the others.
 NO_MODEL = (
@@ -394,6 +397,7 @@ class Attention(MissingNames):
         return True
 
     @hides_frames
+    @other_options(quantity=_QUANTITIES)
     def weights(
         self,
         layer: int | HeadName | None = None,
@@ -723,7 +727,7 @@ class Attention(MissingNames):
     @overload
     def rows(
         self,
-        layer: str,
+        layer: int | str | None = None,
         *,
         query: TokenName | Sequence[TokenName],
         key: TokenName | Sequence[TokenName] | None = None,
@@ -742,10 +746,11 @@ class Attention(MissingNames):
     ) -> Float32Array: ...
 
     @hides_frames
+    @other_options(quantity=_QUANTITIES)
     @takes_head
     def rows(
         self,
-        layer: int | HeadName,
+        layer: int | HeadName | None = None,
         head: int | None = None,
         query: Any = None,
         key: Any = None,
@@ -755,12 +760,14 @@ class Attention(MissingNames):
         """Return rows of one head's map: [K] for one query, [n, K] for a list of n queries.
 
         With `key`, return only the weights to this key: one number for one query, [n] for n
-        queries; or to a list of m keys, [m] or [n, m]. The name of a layer, such as "L1", gives the
-        rows of all its heads, with the heads as first axis: [H, K] for one query.
+        queries; or to a list of m keys, [m] or [n, m]. A layer gives the rows of all its heads,
+        with the heads as first axis: [H, K] for one query. Without a layer, the rows of all heads
+        have the layers as first axis: [L, H, K], with NaN for layers without attention.
 
         Args:
-            layer: Layer, or a head name in place of layer and head, or a layer name, "L1".
-            head: Head; left out if `layer` is the name of a head or of a layer.
+            layer: Layer or layer name, "L1", or a head name in place of layer and head; None for
+                all layers.
+            head: Head; left out if `layer` is the name of a head, or for all heads of a layer.
             query: Token by its number, a word that occurs once, or ("he", 2) for the second "he";
                 or a list of these.
             key: Attended token or tokens, in the forms of `query`; None for all keys.
@@ -781,6 +788,8 @@ class Attention(MissingNames):
             np.float32(0.58)
             >>> attention.rows("L2", query="the").shape
             (12, 6)
+            >>> attention.rows(query="the", key="cat").shape
+            (6, 12)
         """
         maps = self.head_maps
 
@@ -916,6 +925,7 @@ class Attention(MissingNames):
     ) -> pd.DataFrame: ...
 
     @hides_frames
+    @other_options(quantity=_QUANTITIES)
     @takes_head
     def top_links(
         self,
@@ -1333,6 +1343,7 @@ class Attention(MissingNames):
         return axes.layers.spread(distances)
 
     @hides_frames
+    @other_options(quantity=_QUANTITIES)
     def to_frame(
         self,
         layer: int | HeadName | None = None,

@@ -194,7 +194,7 @@ class WordAttention(MissingNames):
     @overload
     def rows(
         self,
-        layer: str,
+        layer: int | str | None = None,
         *,
         query: TokenName | Sequence[TokenName],
         key: TokenName | Sequence[TokenName] | None = None,
@@ -216,7 +216,7 @@ class WordAttention(MissingNames):
     @takes_head
     def rows(
         self,
-        layer: int | HeadName,
+        layer: int | HeadName | None = None,
         head: int | None = None,
         query: Any = None,
         key: Any = None,
@@ -226,8 +226,9 @@ class WordAttention(MissingNames):
         """Return rows of one head's map between words, in the forms of `Attention.rows`.
 
         Args:
-            layer: Layer, or the name of a head in place of layer and head, or a layer name, "L1".
-            head: Head; left out if `layer` is the name of a head or of a layer.
+            layer: Layer or layer name, "L1", or a head name in place of layer and head; None for
+                all layers.
+            head: Head; left out if `layer` is the name of a head, or for all heads of a layer.
             query: Word by its number, its text if it occurs once, or ("he", 2) for the second
                 "he"; or a list of these.
             key: Attended word or words, in the forms of `query`; None for all words.

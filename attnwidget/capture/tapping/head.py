@@ -246,7 +246,10 @@ def _parts_of(name: Any) -> tuple[Any, ...]:
     if not names_head(name) or not 2 <= len(name) <= 3:
         raise ValueError(f"a head must be {_FORMS}, got {name!r}")
     if any(isinstance(part, str) or names_head(part) for part in name[:2]):
-        raise TypeError(f"this call takes one head, {_FORMS}, got {name!r}: call it for each head")
+        raise TypeError(
+            f"this call takes one head, {_FORMS}, got {name!r}: call it for each head. Calls that "
+            "read a layer take 'L1'"
+        )
     return tuple(name)
 
 

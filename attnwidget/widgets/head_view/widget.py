@@ -20,6 +20,7 @@ from attnwidget.capture.tapping.head import (
     layer_of_name,
     names_layer,
 )
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.text.places import Media
 from attnwidget.text.tokens import Tokens
 from attnwidget.widgets.head_view.generation_steps import generation_steps
@@ -223,6 +224,12 @@ class HeadView(TokenSize, FigureOfMaps):
             traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if is_list else None)
         super().__init__(attention, highlight=words, **traits)
         self.observe(self._choose_mode, names="mode")
+        if len(self.selected) > 1 and _shows_one_head(attention, traits):
+            warn_caller(
+                f"a long input or a comparison is shown for one head, here {self.selected[-1]} of "
+                f"{len(self.selected)}: make a view for each head, and join_figures(views) for one "
+                "file"
+            )
 
     def _chosen(self) -> dict[str, Any]:
         options = super()._chosen()

@@ -169,11 +169,11 @@ function ruleView(rule: Rule | null, layout: AtlasLayout, look: Look) {
   const range = effectRange(rows.flat());
   return html`<div class="attnw-atlas-heading"><span>${RULE_TITLE}</span></div>
     <p class="attnw-atlas-text">${rule.coverage}</p>
-    ${rule.groups.map(
-      (group, number) => html`<p class="attnw-atlas-text attnw-atlas-verdict"
-        >${ruleGroupText(group)}</p>
-        ${effectTable(`loss with the rule, ${group.group}`, rows[number] ?? [], range, layout, look)}`,
-    )}
+    ${rule.groups.map((group, number) => {
+      const label = `loss with the rule, ${group.group}`;
+      return html`<p class="attnw-atlas-text attnw-atlas-verdict">${ruleGroupText(group)}</p>
+        ${effectTable(label, rows[number] ?? [], range, layout, look)}`;
+    })}
     <p class="attnw-atlas-note">${ruleNote(rule)}</p>`;
 }
 
@@ -184,7 +184,8 @@ function effectTable(
   layout: AtlasLayout,
   { theme, density }: Look,
 ) {
-  return html`<table class="attnw-table attnw-atlas-bars" aria-label=${label}>${columns(layout)}<tbody
+  const widths = columns(layout);
+  return html`<table class="attnw-table attnw-atlas-bars" aria-label=${label}>${widths}<tbody
       >${rows.map((row) => {
         const paint = (canvas: HTMLCanvasElement) => {
           const pen = fresh(canvas, layout.bar, BAR_HEIGHT);
