@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Largest adjusted p-value that counts as significant.
 LEVEL = 0.05
+# Largest rounding error of a score in float32, as a share of the score or of 1.
+_ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,7 +93,9 @@ class ScoreChanges:
             return np.full(self.scores.shape[:-1], np.nan)
         if self.judged:
             return self._placed(differ((differences < 0).sum(-1), (differences > 0).sum(-1)))
-        return self._placed(sign_flip_test(differences))
+        # The signs of rounding errors are no evidence, and other processors have other ones.
+        is_rounding = np.abs(differences) <= _ROUNDING * np.maximum(1.0, np.abs(self.intact))
+        return self._placed(sign_flip_test(np.where(is_rounding, 0.0, differences)))
 
     @cached_property
     def adjusted(self) -> Float64Array:
