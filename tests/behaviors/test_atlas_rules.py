@@ -94,6 +94,21 @@ def test_a_card_and_the_table_say_what_the_rule_recovers(own: Atlas) -> None:
     assert unnamed["coverage"].isna().all() and set(unnamed["work"]) == {""}
 
 
+def test_the_bundled_atlas_has_the_rules_of_its_names() -> None:
+    atlas = demo_atlas()
+    frame = atlas.to_frame()
+    named = frame[frame["name"] != ""]
+    heads = [f"L{layer} H{head}" for layer, head in zip(named["layer"], named["head"], strict=True)]
+    assert sorted(map(str, atlas.rules)) == sorted(heads)
+    assert all(rule.rule == atlas.names[head[:2]] for head, rule in atlas.rules.items())
+    shares = frame[["position", "grammar", "same_word", "rest"]].to_numpy()
+    np.testing.assert_allclose(shares.sum(1), 1, atol=1e-3)
+    next_token = frame[(frame["layer"] == 1) & (frame["head"] == 8)].iloc[0]
+    assert next_token["work"] == "part of its work"
+    assert 0.7 < next_token["recovered_low"] < next_token["recovered"] < 0.92
+    assert "UD English EWT" in atlas.explained_texts
+
+
 def test_a_wide_interval_is_no_evidence_that_a_head_is_not_needed(own: Atlas) -> None:
     effect = own.rules[PREVIOUS].effects[0]
     unknown = replace(effect, work="not shown", off=LossChange(0.292, -0.05, 0.63))

@@ -92,8 +92,8 @@ def test_a_word_costs_one_pass() -> None:
         needs = needed_links(attention, position=5, n_random_links=0)
     finally:
         hook.remove()
-    # One pass more for the answer, one to check that few tokens need logits, and one to learn whether
-    # tokens see later ones.
+    # One pass more for the answer, one to check that few tokens need logits, and one to learn
+    # whether tokens see later ones.
     assert len(needs.words) < sum(n_inputs) <= len(needs.words) + 3
 
 

@@ -130,7 +130,7 @@ class RuleEffect:
 
 def _percent(share: float) -> str:
     """Return a share as a text; a space that does not break keeps the sign at its number."""
-    return f"{100 * share:.0f}\u00a0%"
+    return f"{100 * share:.0f}\u00a0%".replace("-", "−")
 
 
 def work_of(off: LossChange, rule: LossChange, saved: LossChange) -> RuleWork:

@@ -224,9 +224,9 @@ class HeadView(TokenSize, FigureOfMaps):
             traits["mode"] = _mode_for(attention, _stack_of(heads[-1]) if is_list else None)
         super().__init__(attention, highlight=words, **traits)
         self.observe(self._choose_mode, names="mode")
-        if len(self.selected) > 1 and _shows_one_head(attention, traits):
+        if len(self.selected) > 1 and self.versus is not None:
             warn_caller(
-                f"a long input or a comparison is shown for one head, here {self.selected[-1]} of "
+                f"a comparison is shown for one head, here {self.selected[-1]} of "
                 f"{len(self.selected)}: make a view for each head, and join_figures(views) for one "
                 "file"
             )
