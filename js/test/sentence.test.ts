@@ -466,6 +466,23 @@ test("of a word that is looked at, the line says which words look", () => {
   expect(said(screenOf(maps, self))).toContain("“nurse” gives itself 2\u00a0% of its attention");
 });
 
+test("of a causal model, a link that stands out comes before a stronger one that does not", () => {
+  const maps = attention(random(7), 1, true);
+  for (const [query, row] of (maps[0] ?? []).entries()) row.fill(0.01, 0, query + 1);
+  // "nurse" sees three words, "tired" eight.
+  maps[0]?.[2]?.fill(0.6, 1, 2);
+  expect(said(screenOf(maps))).toContain(
+    "In L0 H0, no word stands out: the strongest link, “nurse” to “The”, has 60\u00a0%",
+  );
+  maps[0]?.[7]?.fill(0.5, 1, 2);
+  expect(said(screenOf(maps))).toContain(
+    "In L0 H0, the strongest link that stands out is “tired” to “The” (50\u00a0%); even: 13\u00a0%.",
+  );
+  expect(said(screenOf(maps, { tokens: [["key", 1]] }))).toBe(
+    "In L0 H0, “The” is looked at by “tired” (50\u00a0%); even: 13\u00a0%.",
+  );
+});
+
 test("of parts of a picture the line says parts, and between tokens it says tokens", () => {
   const flat = Array.from({ length: LAYERS * HEADS }, () =>
     Array.from({ length: N }, () => new Float32Array(N).fill(1 / N)),
@@ -491,9 +508,9 @@ test("of parts of a picture the line says parts, and between tokens it says toke
 test("the line says that the model cannot read a script", () => {
   const maps = attention(random(7), 3, false);
   const screen = screenOf(maps, { tokens: [["query", 5]] });
-  const reads = (unknown: number[]) => {
+  const reads = (unknown: number[], special = SPECIAL) => {
     const raw = WORDS.map((word, i) => (unknown.includes(i) ? "[UNK]" : word));
-    const axes = { ...AXES, query: { ...AXIS, raw }, key: { ...AXIS, raw } };
+    const axes = { ...AXES, query: { ...AXIS, raw, special }, key: { ...AXIS, raw, special } };
     const explorer = { ...screen.explorer, _unknown: "[UNK]" };
     return said({ ...screen, explorer, view: { ...screen.view, _axes: axes } });
   };
@@ -502,6 +519,10 @@ test("the line says that the model cannot read a script", () => {
   );
   expect(reads([1, 2, 3, 4])).toContain("cannot read 4 of 7 words: to it");
   expect(reads([2])).not.toContain("cannot read");
+  const special = WORDS.map((_, i) => (i === 5 ? "" : "cls"));
+  expect(reads([5], special)).toContain(
+    "The model cannot read the only word: to it, it is [UNK]. In L0 H0",
+  );
 });
 
 test("a head that is pointed at has the same number as after a click", () => {

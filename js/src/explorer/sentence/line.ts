@@ -304,7 +304,9 @@ function lookedAtLine(reading: Reading, key: number): Line {
   const lookers = weights && lookersOf(weights, key, hidden);
   const start = (link?: [number, number]) => [...inHead(reading, link), toPart(reading, key)];
   if (!lookers) return [...start(), plain(" …")];
-  const [first, second] = lookers;
+  // In a causal model, an early word has a large even share, so that a weaker link can stand out.
+  const standing = lookers.filter(({ weight, even }) => standsOut(weight, even));
+  const [first, second] = standing.length ? standing : lookers;
   if (!first) return [...start(), plain(` is seen by no shown ${noun}.`)];
   const by = (link: Link): Line => [
     reading.isOneText && link.query === key
@@ -320,7 +322,11 @@ function lookedAtLine(reading: Reading, key: number): Line {
       plain(`, even attention gives ${percentText(first.even)}.`),
     ];
   const isClose = second && second.weight > SECOND * first.weight;
-  const line = [...start([first.query, key]), plain(" is looked at most by "), ...by(first)];
+  const line = [
+    ...start([first.query, key]),
+    plain(` is looked at ${first === lookers[0] ? "most " : ""}by `),
+    ...by(first),
+  ];
   if (isClose) line.push(plain(" and "), ...by(second));
   line.push(muted(`; even: ${percentText(first.even)}`), plain("."));
   return line;
@@ -351,7 +357,9 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       plain(` in ${flat.name}, `),
       hasEven(flat.weight, flat.even),
     ];
-  const found = weights && strongestLink(weights, hidden);
+  const strongest = weights && strongestLink(weights, hidden);
+  // In a causal model, an early word has a large even share, so that a weaker link can stand out.
+  const found = (weights && strongestLink(weights, hidden, standsOut)) ?? strongest;
   const link = found && { ...found, weight: exactWeight(found, reading, grid) };
   if (!link) return [...inHead(reading), pointAt(reading)];
   const pair = [fromPart(reading, link.query), plain(" to "), toPart(reading, link.key)];
@@ -363,11 +371,13 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       plain(", "),
       hasEven(link.weight, link.even),
     ];
+  const isStrongest = link.query === strongest?.query && link.key === strongest.key;
   return [
     ...inHead(reading, [link.query, link.key]),
-    plain("the strongest link is "),
+    plain(`the strongest link ${isStrongest ? "" : "that stands out "}is `),
     ...pair,
     share(link),
+    ...(isStrongest ? [] : [muted(`; even: ${percentText(link.even)}`)]),
     plain(". "),
     muted(`Point at a ${noun}.`),
   ];
@@ -419,6 +429,8 @@ function quantityLine(reading: Reading): Line {
 /** Return the warning about a text with mostly unknown words; empty for other texts. */
 function unknownLine({ unknown: { count, all, token } }: Reading): Line {
   if (2 * count <= all) return [];
+  if (all === 1)
+    return [plain(`The model cannot read the only word: to it, it is ${isolated(token)}. `)];
   const which = count === all ? `any of the ${counted(all, "word")}` : `${count} of ${all} words`;
   return [
     plain(`The model cannot read ${which}: to it they are all the same, `),

@@ -79,9 +79,13 @@ export interface Link extends Look {
 
 /**
  * Return the strongest link between two different words; undefined if there is none, or if rows are
- * missing.
+ * missing. `isCounted`: Leave out other links.
  */
-export function strongestLink(weights: HeadWeights, hidden: readonly string[]): Link | undefined {
+export function strongestLink(
+  weights: HeadWeights,
+  hidden: readonly string[],
+  isCounted: (weight: number, even: number) => boolean = () => true,
+): Link | undefined {
   if (!weights.isWhole) return undefined;
   const { query: from, key: to } = weights.axes;
   const words = (axis: Axis) =>
@@ -94,10 +98,11 @@ export function strongestLink(weights: HeadWeights, hidden: readonly string[]): 
   for (const query of words(from)) {
     const row = weights.row(query);
     if (!row) continue;
+    const even = evenOf(row);
     for (const key of keys) {
       const weight = row[key] ?? Number.NaN;
       if ((isSame && key === query) || !(weight > (most?.weight ?? 0))) continue;
-      most = { query, key, weight, even: evenOf(row) };
+      if (isCounted(weight, even)) most = { query, key, weight, even };
     }
   }
   return most;
