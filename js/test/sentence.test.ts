@@ -519,6 +519,9 @@ test("the line says that the model cannot read a script", () => {
   );
   expect(reads([1, 2, 3, 4])).toContain("cannot read 4 of 7 words: to it");
   expect(reads([2])).not.toContain("cannot read");
+  // The token before the text of a causal model is none of its words.
+  const causal = SPECIAL.map((kind) => (kind === "cls" ? "first" : kind));
+  expect(reads([1, 2, 3, 4, 5, 6, 7], causal)).toContain("cannot read any of the 7 words: to it");
   const special = WORDS.map((_, i) => (i === 5 ? "" : "cls"));
   expect(reads([5], special)).toContain(
     "The model cannot read the only word: to it, it is [UNK]. In L0 H0",

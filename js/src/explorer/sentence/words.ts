@@ -223,6 +223,12 @@ function plainWords(axis: Axis, texts: readonly (string | null | undefined)[]): 
   });
 }
 
-/** Return whether an entry has letters or digits and is not a special token. */
-export const isWord = (axis: Axis, index: number): boolean =>
-  ["", "first"].includes(axis.special[index] ?? "") && /[\p{L}\p{N}]/u.test(axis.text[index] ?? "");
+/**
+ * Return whether an entry has letters or digits and is not a special token, such as "[BOS]" before
+ * the text of a causal model.
+ */
+export function isWord(axis: Axis, index: number): boolean {
+  const [text, special] = [axis.text[index] ?? "", axis.special[index] ?? ""];
+  const isOfText = special === "" || (special === "first" && !MARKED.test(text));
+  return isOfText && /[\p{L}\p{N}]/u.test(text);
+}
