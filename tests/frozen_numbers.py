@@ -1267,7 +1267,7 @@ def _computed(kind: type) -> tuple[str, ...]:
 
 
 # Views of a mapping, whose entries are read one by one, and a smaller copy of a result.
-_ITSELF = {"items", "keys", "values", "get", "keep_maps"}
+_ITSELF = {"items", "keys", "values", "get", "keep_maps", "with_measured"}
 # Annotations of methods that draw or write.
 _NO_NUMBERS = ("alt.", "Path", "Picture")
 
