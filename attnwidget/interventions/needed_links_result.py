@@ -244,7 +244,7 @@ class NeededLinks(Result):
             >>> attention = load_model("attnwidget/induction").attend("The cat sat.")
             >>> needs = needed_links(attention, queries="each", n_random_links=0)
             >>> needs.need_map.shape, needs.map_chart().mark.type
-            ((4, 4), 'rect')
+            ((5, 5), 'rect')
         """
         from attnwidget.charts.signed_heatmap import signed_heatmap
 

@@ -146,8 +146,9 @@ class Atlas(HeadResult):
         atlas does not have. A rule of pronouns belongs to its documents and is left out.
 
         Example:
+            >>> from attnwidget import Head
             >>> from attnwidget.demo import demo_atlas
-            >>> demo_atlas().named_rules[(0, 2)]
+            >>> demo_atlas().named_rules[Head(0, 2)]
             'previous token'
         """
         rules: dict[Head, LinkRule | str] = {}
