@@ -372,15 +372,15 @@ function headLine(reading: Reading, grid: GridState | undefined): Line {
       hasEven(link.weight, link.even),
     ];
   const isStrongest = link.query === strongest?.query && link.key === strongest.key;
-  return [
+  const line: Line = [
     ...inHead(reading, [link.query, link.key]),
     plain(`the strongest link ${isStrongest ? "" : "that stands out "}is `),
     ...pair,
     share(link),
-    ...(isStrongest ? [] : [muted(`; even: ${percentText(link.even)}`)]),
-    plain(". "),
-    muted(`Point at a ${noun}.`),
   ];
+  if (!isStrongest) line.push(muted(`; even: ${percentText(link.even)}`));
+  line.push(plain(". "), muted(`Point at a ${noun}.`));
+  return line;
 }
 
 /** Return the line about the difference of a head between two compared attentions. */
