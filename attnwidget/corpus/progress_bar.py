@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from tqdm.auto import tqdm as bar_of_host
 from tqdm.std import tqdm
 
 from attnwidget.corpus.notebook_outputs import in_notebook
+from attnwidget.text.thread_lock import ThreadLock
 
 if TYPE_CHECKING:
     from IPython.display import DisplayHandle
@@ -52,7 +52,32 @@ class _Line:
         """Do nothing, because a line is shown as soon as it is written."""
 
 
-class _Calling(tqdm):  # type: ignore[type-arg]
+class _Bar(tqdm):  # type: ignore[type-arg]
+    """Progress bar that no other process, and no interrupted thread, can block.
+
+    tqdm's own lock is shared with all forked processes. A fork that ends while it holds this lock
+    blocks every later bar of all the others, even a bar that is not shown.
+    """
+
+    _lock = ThreadLock()
+    #: No thread that counts time, because a bar with `miniters=1` looks at the clock by itself.
+    monitor_interval = 0
+
+    def refresh(self, nolock: bool = False, lock_args: tuple[Any, ...] | None = None) -> None:
+        if nolock:
+            super().refresh(nolock=True)
+        else:
+            # tqdm would keep the lock if Ctrl-C interrupts the writing.
+            self._lock.hold(lambda: super(_Bar, self).refresh(nolock=True))
+
+    def clear(self, nolock: bool = False) -> None:
+        if nolock:
+            super().clear(nolock=True)
+        else:
+            self._lock.hold(lambda: super(_Bar, self).clear(nolock=True))
+
+
+class _Calling(_Bar):
     """Progress bar that calls a function instead of writing."""
 
     def __init__(self, total: int | None, done: int, call: OnProgress) -> None:
@@ -112,10 +137,16 @@ def progress_bar(
     """
     if callable(shown):
         return _Calling(total, done, shown)
-    how: dict[str, Any] = {"total": total, "initial": done, "unit": unit, "disable": not shown}
-    how["delay"] = delay
-    how["desc"] = _label.get() or None
-    return tqdm(**how, file=_Line()) if shown and in_notebook() else bar_of_host(**how)
+    return _Bar(
+        total=total,
+        initial=done,
+        unit=unit,
+        disable=not shown,
+        delay=delay,
+        miniters=1,
+        desc=_label.get() or None,
+        file=_Line() if shown and in_notebook() else None,
+    )
 
 
 @contextmanager

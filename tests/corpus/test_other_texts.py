@@ -139,7 +139,10 @@ def test_the_stored_numbers_are_measured_again(model: AttentionModel, data: Path
     (stored,) = json.loads(STORED.read_text("utf-8")).values()
     assert_same_counts(measure_other_texts.relations(model, ewt), stored["relations"])
     found = measure_other_texts.mentions(model, gum)
+    held_out = stored["coreference"].pop("held_out")
     assert_same_counts(measure_other_texts.coreference(found), stored["coreference"])
+    part = measure_other_texts.mentions(model, gum[::5])
+    assert_same_counts(measure_other_texts.counts_of(part), held_out)
     assert measure_other_texts.pronouns(found) == stored["pronouns"]
 
 

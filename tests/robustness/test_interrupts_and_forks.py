@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tqdm.std import tqdm
 
 from attnwidget import (
     AttentionModel,
@@ -25,6 +26,7 @@ from attnwidget import (
     make_segments,
     measure,
 )
+from attnwidget.corpus.progress_bar import progress_bar
 from attnwidget.text.thread_lock import ThreadLock
 from fixtures.forks import in_fork
 from fixtures.recording import from_page, on_page
@@ -71,6 +73,60 @@ def test_locks_of_other_threads_are_free_in_a_fork_and_own_locks_are_held() -> N
         assert not theirs.acquire(blocking=False)
     end.set()
     thread.join(PATIENCE)
+
+
+def test_bars_need_no_lock_of_other_processes(model: AttentionModel) -> None:
+    """Processes share tqdm's own lock, and keep it when one of them ends in its midst."""
+    segments = make_segments([TEXT], model)
+    taken, end = threading.Event(), threading.Event()
+
+    def take() -> None:
+        with tqdm.get_lock():
+            taken.set()
+            end.wait(PATIENCE)
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    assert taken.wait(PATIENCE)
+    try:
+        for progress in (False, True, lambda done, total: None):
+            measured: list[object] = []
+            work = threading.Thread(
+                target=lambda shown=progress, found=measured: found.append(
+                    measure(model, segments, ["entropy"], progress=shown)
+                ),
+                daemon=True,
+            )
+            work.start()
+            work.join(PATIENCE)
+            assert measured, progress
+    finally:
+        end.set()
+        thread.join(PATIENCE)
+
+
+def test_a_bar_that_is_interrupted_while_it_writes_blocks_no_other_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bar = progress_bar(3, "segment")
+    with monkeypatch.context() as patch:
+        patch.setattr(bar, "display", ctrl_c)
+        patch.setattr(bar, "sp", ctrl_c)
+        for write in (bar.refresh, bar.clear):
+            with pytest.raises(KeyboardInterrupt):
+                write()
+    bar.close()
+    finished: list[int | None] = []
+
+    def count() -> None:
+        with progress_bar(2, "segment") as other:
+            other.update(2)
+            finished.append(other.n)
+
+    thread = threading.Thread(target=count, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert finished == [2]
 
 
 @pytest.mark.slow
