@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +16,7 @@ from attnwidget.capture.maps.resting_places import TIMES_EVEN, resting_places
 from attnwidget.capture.model_reading import predicted_position, whole_reading_of
 from attnwidget.capture.predict import class_answers, prediction_task, vocabulary_answers
 from attnwidget.capture.scaled_links import LayerNames, heads_of_links
+from attnwidget.capture.tapping.edit_methods import RULED
 from attnwidget.capture.tapping.head import Head, HeadName
 from attnwidget.capture.tapping.replay import Changes
 from attnwidget.inputs.example import ExampleBatch
@@ -178,14 +178,12 @@ def needed_links(
         if shown is None
         else chosen_heads(intact_edits(model.hf_model), shown, None, stack)
     )
-    block = nullcontext()
-    if attention.intact is not attention:
-        block = model._edited(
-            attention.disabled_heads, attention.disabled_method, attention.link_edits
-        )
+    edited = reading.edited(
+        attention.disabled_heads, attention.disabled_method, attention.link_edits
+    )
     from_last_token = question.from_last_token and queries != "later"
     with (
-        block,
+        edited,
         cutting_links(model, question.batch, shown_heads, from_last_token=from_last_token) as cut,
     ):
         answer_id, answer_name = _answer(model, cut, answer)
@@ -300,8 +298,9 @@ def _question(
         question = model.question(reading.inputs, asked, reading.tokens)
         query = question.places[0]
     inputs = question.encoded
-    if is_causal and task == "next" and all(map(is_of_text, inputs)):
-        # Later tokens do not change the answer.
+    is_ruled = bool(attention.disabled_heads) and attention.disabled_method == RULED
+    if is_causal and task == "next" and all(map(is_of_text, inputs)) and not is_ruled:
+        # Later tokens do not change the answer, but a rule has the links of the whole text.
         inputs = {name: value[:, : query + 1] for name, value in inputs.items()}
         question = replace(question, encoded=inputs)
     batch = ExampleBatch(inputs, (replace(question, targets=()),))

@@ -11,6 +11,7 @@ import torch
 import transformers
 
 from attnwidget import AttentionModel, Head, load_model
+from attnwidget.behaviors import with_rules
 from attnwidget.capture.tapping.last_token import LastToken
 from attnwidget.interventions import needed_links
 from attnwidget.results import NeededLinks
@@ -281,6 +282,35 @@ def test_heads_that_are_off_stay_off() -> None:
         )
         expected = by_blocks(model, MASKED, needs, 7, answer)
     np.testing.assert_allclose(needs.probability - needs.need, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "position", "source"),
+    [(None, MASKED, 7, 7), ("attnwidget/induction", IDS, 4, 3), ("attnwidget/induction", IDS, 9, 8)],
+)
+def test_the_rule_of_a_head_stays_in_its_place(
+    name: str | None, text: Any, position: int, source: int
+) -> None:
+    model = load_model(device="cpu") if name is None else load_model(name, device="cpu")
+    attention = model.attend(text)
+    reading = attention.reading
+    assert reading is not None
+    ruled = with_rules(attention, {"L0 H2": "previous token"})
+    needs = needed_links(ruled, position=position, n_random_links=0)
+    answer = needs.answer
+    for group, need in zip(needs.positions, needs.need, strict=True):
+        cut = attention.scaled_links([(source, group)], 0).link_edits
+        found = []
+        for edits in ((), cut):
+            with reading.edited([Head(0, 2)], "rule", edits):
+                at = None if position == len(attention.tokens) else [position]
+                predictions = model.predict(text, positions=at)
+            chosen = predictions.answers.index(answer)
+            found.append(float(np.exp(predictions.log_probabilities[0, chosen])))
+        assert needs.probability == pytest.approx(found[0], abs=2e-6)
+        assert need == pytest.approx(found[0] - found[1], abs=4e-6), group
+    assert needs.model_name.endswith("previous token)")
+    assert abs(needs.need - needed_links(attention, position=position).need).max() > 1e-4
 
 
 def test_a_word_of_several_tokens_is_cut_as_one() -> None:
