@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attnwidget.capture.maps.edited_attention import refuse_edited
 from attnwidget.capture.predict import prediction_task
 from attnwidget.capture.tapping.attention_sites import find_sites
 from attnwidget.inputs.mask_token import mask_places
@@ -52,12 +53,13 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
         ['attention_mask', 'input_ids', 'token_type_ids']
     """
     refuse_no_attention(attention)
+    refuse_edited(attention, what)
     reading = attention.reading
     if reading is None:
         raise ValueError(
             f"{what} is read from a model, and this attention has none (given weights, given "
-            "queries and keys, or heads switched off): make one with load_model(...).attend(text), "
-            "outside of `disabled`"
+            "queries and keys, or read in a block of `disabled`): make one with "
+            "load_model(...).attend(text), outside of `disabled`"
         )
     return reading
 

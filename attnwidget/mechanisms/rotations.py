@@ -87,6 +87,11 @@ def rotation_of(attention: Attention, head: Head) -> Rotation:
         'queries of small BERT (in the package) '
     """
     reading = attention.reading
+    if attention.intact is not attention:
+        return Rotation.none(
+            "how positions enter is asked of the unchanged model, and this attention is of "
+            f"{attention.model_name}"
+        )
     if reading is None:
         return Rotation.none(
             "how positions enter is asked of a model, and this attention is of given weights or "

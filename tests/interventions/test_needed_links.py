@@ -286,7 +286,11 @@ def test_heads_that_are_off_stay_off() -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "position", "source"),
-    [(None, MASKED, 7, 7), ("attnwidget/induction", IDS, 4, 3), ("attnwidget/induction", IDS, 9, 8)],
+    [
+        (None, MASKED, 7, 7),
+        ("attnwidget/induction", IDS, 4, 3),
+        ("attnwidget/induction", IDS, 9, 8),
+    ],
 )
 def test_the_rule_of_a_head_stays_in_its_place(
     name: str | None, text: Any, position: int, source: int

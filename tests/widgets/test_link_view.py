@@ -230,7 +230,16 @@ def test_it_follows_a_linked_view_and_asks_only_what_is_new(attention: Attention
 def test_heads_that_are_off_have_no_model_to_ask(attention: Attention) -> None:
     view = LinkView(attention, 3, 1, query=HE, key=CAPTAIN, disabled=[(0, 2)])
     assert view.explanation is not None, "queries and keys of the edited pass are kept"
-    assert view.sources is None and "heads switched off" in on_page(view, "sources")["problem"]
+    assert view.sources is None
+    for name in ("why", "sources", "writes", "vocabulary"):
+        problem = on_page(view, name)["problem"]
+        assert "the unchanged model" in problem and "without L0 H2" in problem, name
+        assert "load_model" not in problem and "attention.intact" not in problem, name
+    cut = LinkView(attention.scaled_links([(HE, CAPTAIN)], 0), 3, 1, query=HE, key=CAPTAIN)
+    for name in ("why", "distances", "sources", "writes", "vocabulary"):
+        problem = on_page(cut, name)["problem"]
+        assert "the unchanged model" in problem and "cut in all heads" in problem, name
+        assert "attention.intact" not in problem, name
     view.disabled = []
     assert view.wait() and view.sources is not None
 

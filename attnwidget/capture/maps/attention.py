@@ -26,6 +26,7 @@ from attnwidget.capture.maps.comparable_maps import (
     on_common_axes,
     refuse_incomparable,
 )
+from attnwidget.capture.maps.edited_attention import refuse_edited
 from attnwidget.capture.maps.from_weights import axes_of_stack, layers_of_weights, weights_by_stack
 from attnwidget.capture.maps.head_maps import HeadMaps, check_room
 from attnwidget.capture.maps.head_scores import HeadScores, head_scores
@@ -543,6 +544,7 @@ class Attention(MissingNames):
         products = self.head_maps.layers[head.stack][head.layer].products
         if products is None:
             self.head_maps.refuse_combined("scores before the softmax")
+            refuse_edited(self, f"a score of L{head.layer}")
             raise ValueError(
                 f"{self.model_name} shows the weights of L{head.layer}, but not the queries and "
                 "keys of which they are made (given weights, an edited layer, or attention of a "

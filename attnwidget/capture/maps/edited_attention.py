@@ -1,0 +1,38 @@
+"""Errors about attention with edits, for questions to the unchanged model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attnwidget.inputs.advised_error import AdvisedError
+
+if TYPE_CHECKING:
+    from attnwidget.capture.maps.attention import Attention
+
+
+def refuse_edited(attention: Attention, what: str) -> None:
+    """Raise an error if heads of an attention are off, or its links are scaled.
+
+    Args:
+        attention: Attention.
+        what: Quantity that needs the unchanged model, to begin the message.
+
+    Raises:
+        ValueError: The attention has edits.
+
+    Example:
+        >>> from attnwidget import load_model
+        >>> from attnwidget.capture.maps.edited_attention import refuse_edited
+        >>> edited = load_model(device="cpu").attend("It sat.").disabled("L0 H2")
+        >>> try:
+        ...     refuse_edited(edited, "a factor")
+        ... except ValueError as error:
+        ...     print(str(error)[:77])
+        a factor is known for the unchanged model only, and this attention is of smal
+    """
+    if attention.intact is not attention:
+        raise AdvisedError(
+            f"{what} is known for the unchanged model only, and this attention is of "
+            f"{attention.model_name}",
+            "pass attention.intact",
+        )
