@@ -30,6 +30,8 @@ from attnwidget.words.word_segments import WordAxes
 
 #: Pronouns that refer to things.
 _THINGS = frozenset({"it", "its", "itself"})
+#: Pronouns for speakers and hearers, whom a text seldom names before.
+_SPEAKERS = frozenset({"i", "me", "my", "we", "us", "our", "you", "your"})
 #: Name of the behavior.
 PRONOUN = "pronoun to its person"
 _RULES = ("the nearest person", "the first person")
@@ -105,13 +107,13 @@ class Pronouns(StudyBehavior):
     family = "pronoun"
 
     def likely_links(self, name: str, batch: Batch) -> Tensor | None:
-        """Return links from English personal pronouns to all earlier content words."""
+        """Return links from English pronouns of the third person to earlier content words."""
         n = batch.real.shape[1]
         links = torch.zeros(len(batch.real), n, n, dtype=torch.bool, device="cpu")
         for item, axis in enumerate(batch.tokens):
             words = classified_words(axis)
             for position, word in enumerate(words):
-                if word.kind != "pronoun" or word.text in _THINGS:
+                if word.kind != "pronoun" or word.text in _THINGS | _SPEAKERS:
                     continue
                 keys = [
                     token

@@ -1010,9 +1010,9 @@ describe("the guess of the model", () => {
     expect(line(predictions({ _effects: effects(0.04, [-0.02, 0]) }))).toContain(
       "Without this head: he 34\u00a0%, she 16\u00a0%.",
     );
-    // The second answer changes by less than a percentage point, which the line does not report.
+    // A change below a percentage point does not leave the earlier number.
     expect(line(predictions({ _effects: effects(0.04, [-0.008, 0]) }))).toContain(
-      "Without this head: he 34\u00a0%, she 18\u00a0%.",
+      "Without this head: he 34\u00a0%, she 17\u00a0%.",
     );
     const estimate = { ...effects(0.04), estimate: true };
     expect(line(predictions({ _effects: estimate }))).not.toContain("Without");

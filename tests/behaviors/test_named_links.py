@@ -36,6 +36,8 @@ def test_a_pronoun_belongs_to_earlier_words_of_content() -> None:
     found = links("pronoun to its person")
     assert ("she", "captain") in found and ("she", "left") not in found
     assert "it" not in {query for query, _ in found}
+    spoken = links("pronoun to its person", "The captain replied that you and I know him.")
+    assert {query for query, _ in spoken} == {"him"}
 
 
 def test_links_that_the_tokens_tell_are_those_of_the_behavior() -> None:

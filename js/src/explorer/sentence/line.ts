@@ -95,15 +95,12 @@ const shareOf = (value: number) =>
   value > 0 && value < 0.0005 ? "under 0.1\u00a0%" : percentText(value);
 
 /**
- * Return the answers with one probability each. If it changes by less than a percentage point, it
- * is the earlier one, as in the bars. Answers that were not mentioned before have both
- * probabilities.
+ * Return the answers with their present probabilities. Answers that were not mentioned before have
+ * both probabilities.
  */
 function changedAnswers({ answers, least }: Guess, named: readonly Answer[]): string {
   const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer, least));
-  const now = named.map(({ text, before, after = before }) =>
-    saidShare(text, isChanged({ before, after }, least) ? after : before),
-  );
+  const now = named.map(({ text, before, after = before }) => saidShare(text, after));
   const moved = others.map(
     ({ text, before, after = 0 }) => `${saidShare(text, before)} → ${percentText(after)}`,
   );
