@@ -63,6 +63,7 @@ from attnwidget.metrics.attention_distance import AttentionDistanceResult
 from attnwidget.metrics.attention_to_classes import ClassesResult
 from attnwidget.metrics.concentration import BroadHeads
 from attnwidget.metrics.entropy import ConfidenceResult, EntropyResult
+from attnwidget.metrics.function_of_maps import FunctionResult
 from attnwidget.metrics.gradients import GradientsResult
 from attnwidget.metrics.head_distances import HeadDistances
 from attnwidget.metrics.image_offsets import ImageOffsetsResult
@@ -137,6 +138,7 @@ __all__ = [
     "FeatureChanges",
     "FeatureWeights",
     "FoundLinks",
+    "FunctionResult",
     "GovernorPredictions",
     "GradientEffects",
     "GradientsResult",

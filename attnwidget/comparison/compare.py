@@ -36,7 +36,7 @@ from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.run_on import runs_on_workers
 from attnwidget.corpus.segment_means import SegmentMeans
 from attnwidget.kernels.plain_torch import in_plain_torch
-from attnwidget.metrics.measure_heads import accumulators_of
+from attnwidget.metrics.measure_heads import Metrics, accumulators_of
 from attnwidget.text.linguistic_features import FEATURES
 from attnwidget.text.segments import Segment
 from attnwidget.text.thread_lock import ThreadLock
@@ -47,7 +47,6 @@ from attnwidget.words.linguistic_features import LinguisticFeatures, words_of_fe
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-ChosenMetrics = Sequence[str | Accumulator[Any]]
 ComparisonControl = Literal["noise"]
 Texts = Iterable[str | Segment] | Iterable[Sentence | Sequence[str]] | Iterable[Any]
 
@@ -59,7 +58,7 @@ _MAPS_MB = 2000
 class _Options(TypedDict, total=False):
     """Keyword arguments of `compare`, for its overloads."""
 
-    metrics: ChosenMetrics
+    metrics: Metrics
     models_are_seeds: bool
     unit: MapUnit
     matches: bool
@@ -88,7 +87,7 @@ def compare(
     b: Source | list[Any] | tuple[Any, ...],
     segments: Texts | None = None,
     *,
-    metrics: ChosenMetrics = (),
+    metrics: Metrics = (),
     models_are_seeds: bool = False,
     unit: MapUnit = "tokens",
     matches: bool = False,
@@ -302,7 +301,7 @@ def compare(
     )
 
 
-def _accumulators(metrics: ChosenMetrics, texts: ComparedTexts) -> list[Accumulator[Any]]:
+def _accumulators(metrics: Metrics, texts: ComparedTexts) -> list[Accumulator[Any]]:
     """Return the accumulator of each metric; "features" reads the sentences of a treebank."""
     listed = [metrics] if isinstance(metrics, (str, Accumulator)) else list(metrics)
     return accumulators_of(

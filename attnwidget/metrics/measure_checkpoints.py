@@ -15,7 +15,6 @@ from attnwidget.capture.cut_inputs import says_cuts
 from attnwidget.capture.default_method import is_causal_model
 from attnwidget.capture.load import EMBEDDED, load_model
 from attnwidget.capture.model import AttentionModel
-from attnwidget.corpus.accumulator import Accumulator
 from attnwidget.corpus.argument_checks import each_once
 from attnwidget.corpus.file_lock import one_writer
 from attnwidget.corpus.progress_bar import progress_bar
@@ -26,7 +25,7 @@ from attnwidget.hidden_frames import warn_caller
 from attnwidget.inputs.input_list import each_of
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.metrics.checkpoint_numbers import CheckpointNumbers
-from attnwidget.metrics.measure_heads import accumulators_of, measure
+from attnwidget.metrics.measure_heads import Metrics, accumulators_of, measure
 from attnwidget.metrics.measured_checkpoints import MeasuredCheckpoints
 from attnwidget.metrics.repeated_tokens import (
     SCORES,
@@ -49,7 +48,7 @@ Loader = Callable[[], AttentionModel]
 def measure_checkpoints(
     checkpoints: Iterable[Any],
     segments: Iterable[Any] | None = None,
-    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    metrics: Metrics = ("position", "classes", "entropy", "confidence"),
     *,
     batch_size: int = 8,
     n_sequences: int = 8,

@@ -21,12 +21,16 @@ from attnwidget.corpus.results import Measurements
 from attnwidget.corpus.resume_from import resume_from, resume_path
 from attnwidget.corpus.segmenting import study_segments
 from attnwidget.kernels.plain_torch import in_plain_torch
+from attnwidget.metrics.function_of_maps import FunctionOfMaps, MapFunction
 from attnwidget.text.near_names import among
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     from attnwidget.capture.maps.attention import Attention
     from attnwidget.capture.model import AttentionModel
+
+#: Names of metrics, metrics with options, and functions of the weights of one head.
+Metrics = Sequence[str | Accumulator[Any] | MapFunction]
 
 # Metrics whose numbers readers ask for by another word.
 _METRIC_OF = {
@@ -47,7 +51,7 @@ _METRIC_OF = {
 def measure(
     model: AttentionModel,
     segments: Iterable[Any],
-    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    metrics: Metrics = ("position", "classes", "entropy", "confidence"),
     *,
     batch_size: int = 8,
     resume: str | Path | None = None,
@@ -73,7 +77,8 @@ def measure(
             pairs (samples, rate), or dicts with a picture in "image", several in "images", a sound
             in "audio", and a text in "text". An iterator is consumed during the pass.
         metrics: Names of the metrics in `attnwidget.metrics`, such as "norms", "patterns" or
-            "sinks" ("roles" is for chats); or metrics with options, such as `Position([-2, 2])`.
+            "sinks" ("roles" is for chats); metrics with options, such as `Position([-2, 2])`; or
+            functions of the weights of one head in one input, float32 [n, n], that return a number.
             The error for an unknown name lists all names.
         batch_size: Number of segments in a forward pass.
         resume: File (.npz) for the sums so far. If it exists, the pass continues after its last
@@ -92,8 +97,9 @@ def measure(
         ValueError: If a metric is unknown or repeated, `n_segments` is negative, there are no
             segments, a segment comes from another model or has too many tokens, the model's maps
             change with padding, or the resume file belongs to another study.
-        TypeError: If `segments` is a single text, a table or a dict instead of a list; or, in a
-            block of `run_on`, if the model or a metric cannot be pickled.
+        TypeError: If `segments` is a single text, a table or a dict instead of a list; if a metric
+            is a class, or a function without a name, or returns no number; or, in a block of
+            `run_on`, if the model or a metric cannot be pickled.
         RuntimeError: If the model was closed or has changed, or another run writes the resume file.
         OSError: If the resume file cannot be written. The earlier resume file is then unchanged.
         WorkersError: If workers have other versions of torch, transformers or this package, the
@@ -144,7 +150,7 @@ def _with_completeness(result: Any, complete: bool) -> Any:
 @says_cuts
 def measure_attention(
     attention: Attention,
-    metrics: Sequence[str | Accumulator[Any]] = ("position", "classes", "entropy", "confidence"),
+    metrics: Metrics = ("position", "classes", "entropy", "confidence"),
     *,
     stack: str | None = None,
 ) -> Measurements:
@@ -183,18 +189,23 @@ def measure_attention(
     )
 
 
-def accumulators_of(metrics: Sequence[str | Accumulator[Any]]) -> list[Accumulator[Any]]:
-    """Return the accumulator of each metric, from its name or as passed.
+def accumulators_of(metrics: Metrics) -> list[Accumulator[Any]]:
+    """Return the accumulator of each metric, from its name or its function, or as passed.
 
     Raises:
         ValueError: If a metric is unknown or repeated, or there is no metric.
+        TypeError: If a metric is a class, or a function without a name.
     """
-    if isinstance(metrics, (str, Accumulator)):
+    if isinstance(metrics, (str, Accumulator)) or callable(metrics):
         metrics = [metrics]
     accumulators = []
     for metric in metrics:
         if isinstance(metric, Accumulator):
             accumulators.append(metric)
+        elif isinstance(metric, type):
+            raise TypeError(f"{metric.__name__} is a class: pass {metric.__name__}()")
+        elif callable(metric):
+            accumulators.append(FunctionOfMaps(metric))
         elif metric in (by_name := metrics_by_name()):
             accumulators.append(by_name[metric]())
         else:
