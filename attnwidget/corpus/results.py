@@ -14,12 +14,15 @@ from attnwidget.capture.result import Result
 from attnwidget.text.counted import counted
 from attnwidget.text.missing_names import MissingNames
 from attnwidget.text.near_names import among
+from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
 HeadMetrics = dict[str, NDArray[np.float64]]
+#: Names that other packages give to `top_heads`.
+_RANKING = frozenset({"best", "largest", "nlargest", "rank", "strongest", "top", "top_k", "topk"})
 
 
 class TitledMetrics(HeadMetrics):
@@ -280,11 +283,35 @@ class HeadResult(Result):
         """
         return heads_frame(self.heads())
 
+    def top_heads(
+        self, metric: str | None = None, top: int = 10, *, smallest: bool = False
+    ) -> pd.DataFrame:
+        """Return the heads with the largest numbers as a table: layer, head, metric, value.
+
+        Args:
+            metric: Title of the number, as in `heads`; None = the only number.
+            top: Largest number of heads.
+            smallest: Whether to return the heads with the smallest numbers, smallest first.
+
+        Raises:
+            KeyError: If there is no such number.
+            ValueError: If `metric` is None and there are several numbers, or `top` is below 1.
+
+        Example:
+            >>> from attnwidget import load_model, measure
+            >>> found = measure(load_model(), ["The cat sat."], ["position"], progress=False)
+            >>> found["position"].top_heads("previous token", 2)[["layer", "head"]].values.tolist()
+            [[0, 2], [2, 11]]
+        """
+        return sorted_heads(self.to_frame(), metric, top, smallest=smallest)
+
     def __array__(self, *args: object, **options: object) -> NDArray[Any]:
         """Raise TypeError, because a result has several arrays."""
         raise TypeError(f"{type(self).__name__} is no array: {self._advice_on_arrays()}")
 
     def _advice_on(self, name: str) -> str:
+        if name in _RANKING:
+            return "use top_heads('a number', top=5)"
         return self._advice_on_arrays() if name in _OF_ARRAYS else super()._advice_on(name)
 
     def _advice_on_arrays(self) -> str:
@@ -360,9 +387,33 @@ class Measurements(MissingNames, Mapping[str, Any]):
         frame.attrs["model"] = self.model_name
         return frame
 
+    def top_heads(
+        self, metric: str | None = None, top: int = 10, *, smallest: bool = False
+    ) -> pd.DataFrame:
+        """Return the heads with the largest numbers as a table: layer, head, metric, value.
+
+        Args:
+            metric: Title of the number, as in `heads`; None = the only number.
+            top: Largest number of heads.
+            smallest: Whether to return the heads with the smallest numbers, smallest first.
+
+        Raises:
+            KeyError: If there is no such number.
+            ValueError: If `metric` is None and there are several numbers, or `top` is below 1.
+
+        Example:
+            >>> from attnwidget import load_model, measure
+            >>> found = measure(load_model(), ["The cat sat."], ["position"], progress=False)
+            >>> found.top_heads("next token", 1)[["layer", "head"]].values.tolist()
+            [[1, 8]]
+        """
+        return sorted_heads(self.to_frame(), metric, top, smallest=smallest)
+
     def _advice_on(self, name: str) -> str:
         if name in self._results:
             return f"use [{name!r}]"
+        if name in _RANKING:
+            return "use top_heads('a number', top=5)"
         if name in ("chart", "plot") and self._results:
             return f"each metric has a chart, such as [{next(iter(self._results))!r}].chart()"
         return super()._advice_on(name)
@@ -403,6 +454,31 @@ def heads_frame(heads: Mapping[str, NDArray[np.float64]]) -> pd.DataFrame:
     frame = pd.concat(frames, ignore_index=True)
     has_attention = frame.groupby("layer")["value"].transform(lambda values: values.notna().any())
     return frame[has_attention].reset_index(drop=True) if has_attention.any() else frame
+
+
+def sorted_heads(
+    frame: pd.DataFrame, metric: str | None, top: int, *, smallest: bool = False
+) -> pd.DataFrame:
+    """Return the rows of the heads with the largest numbers, largest first, as in `top_heads`.
+
+    Args:
+        frame: Table of numbers per head, as from `heads_frame`.
+        metric: Title of the number; None = the only number.
+        top: Largest number of heads.
+        smallest: Whether to return the heads with the smallest numbers.
+    """
+    top = whole_number("top", top, 1, "heads")
+    titles = list(dict.fromkeys(frame["metric"]))
+    if metric is None:
+        if len(titles) != 1:
+            raise ValueError(f"there are {len(titles)} numbers: name one, of {', '.join(titles)}")
+        (metric,) = titles
+    if metric not in titles:
+        raise KeyError(f"there is no number {metric!r}: {among(metric, titles)}")
+    rows = frame[frame["metric"] == metric].dropna(subset="value")
+    # Equal values stay in the order of layers and heads.
+    rows = rows.sort_values("value", ascending=smallest, kind="stable").head(top)
+    return rows.reset_index(drop=True)
 
 
 def layer_means(heads: NDArray[np.float64]) -> NDArray[np.float64]:

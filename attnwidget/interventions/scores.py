@@ -49,7 +49,10 @@ def check_score(score: str | ScoreFunction, examples: Sequence[StudyExample]) ->
     if has_pairs and score in ("accuracy", "loss"):
         raise ValueError(f"minimal pairs have no {score}: scoring='minimal pair', or 'kl'")
     if not has_pairs and score in PAIR_SCORES:
-        raise ValueError(f"scoring={score!r} takes MinimalPair examples; these are others")
+        raise ValueError(
+            f"scoring={score!r} takes pairs of sentences, and these examples are others: pass a "
+            "list of MinimalPair('The girl washed herself.', 'The girl washed himself.')"
+        )
     if score in ("accuracy", "loss") and not examples[0].targets:
         raise ValueError(
             f"scoring={score!r} takes examples with a label, (text, label): a classifier's "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.near_names import did_you_mean
 
 # Methods of tables that readers also expect of objects that have a table.
@@ -42,7 +43,7 @@ _OF_TABLES = frozenset(
 
 
 class MissingNames:
-    """Base class whose errors for missing attributes name the attribute that exists.
+    """Base class whose errors for missing attributes and options name the one that exists.
 
     A name of a pandas table is answered with `to_frame()`, if the class has this method.
 
@@ -56,6 +57,14 @@ class MissingNames:
 
     #: Calls that answer names which other packages use, by the name.
     _other_names: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Decorate the public methods, so that errors about their arguments name the option."""
+        super().__init_subclass__(**options)
+        for name, method in list(vars(cls).items()):
+            is_public = isinstance(method, FunctionType) and not name.startswith("_")
+            if is_public and not hasattr(method, "__wrapped__"):
+                setattr(cls, name, hides_frames(method))
 
     # Type checkers would accept any attribute if they saw `__getattr__`.
     if not TYPE_CHECKING:

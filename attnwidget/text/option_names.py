@@ -63,7 +63,8 @@ def argument_error(
         unknown = [name for name in kwargs if name not in parameters]
         if not unknown:
             called = ", ".join(_as_called(parameter) for parameter in public)
-            return TypeError(f"{function.__name__}: {error}; its parameters are {called}")
+            takes = f"its parameters are {called}" if called else "it takes no arguments"
+            return TypeError(f"{function.__name__}: {error}; {takes}")
         others = getattr(function, _ATTRIBUTE, {})
         advice = _advice(unknown[0], [parameter.name for parameter in public], others)
         return TypeError(f"{function.__name__} has no option {unknown[0]!r}: {advice}")

@@ -14,6 +14,7 @@ from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.other_texts import OtherTexts
 from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.hidden_frames import warn_caller
 from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
 from attnwidget.kernels.significance import better_than, holm, wilson_interval
@@ -304,6 +305,12 @@ class RelationAccuracies(HeadResult):
 
         best = self.best(min_count, choose=choose)
         best = best.sort_values("n", ascending=False, kind="stable")
+        if min_count == TABLE_COUNT and set(best["relation"]) <= {"all"}:
+            most = int(np.sort(self.counts)[-2])
+            warn_caller(
+                f"no relation has {min_count:,} words, and the most frequent one has {most:,}: "
+                f"table(min_count={max(1, most // 2)}) has the frequent ones, to_frame() has all"
+            )
         rows = [
             (
                 "All" if row["relation"] == "all" else row["relation"],

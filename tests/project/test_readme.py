@@ -64,6 +64,11 @@ def calls_in_the_table() -> list[str]:
     return [call for row in rows for call in re.findall(r"`([^`]+)`", row.split(" | ")[-1])]
 
 
+def largest(weights: Any) -> Any:
+    """Metric of a reader."""
+    return weights.max()
+
+
 # Studies of the whole model take longer than the other calls.
 SLOW = ("ablate", "atlas", "probe_relations")
 
@@ -85,8 +90,9 @@ def names() -> dict[str, Any]:
         "other_model": load_model("attnwidget/genre", device="cpu"),
         "view": HeadView(attention, "L1 H3"),
         "answers": model.predict("The woman washed [MASK] hands."),
-        "metrics": measure(model, ["The cat sat."], ["entropy"], progress=False),
+        "metrics": measure(model, ["The cat sat."], ["entropy", "position"], progress=False),
         "texts": ["The cat sat.", "It slept."],
+        "function": largest,
         "vision_model": load_model("attnwidget/shapes", device="cpu"),
         "picture": drawn_shapes(1).images[0],
         "chat_model": chat_model("chatml"),

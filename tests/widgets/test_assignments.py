@@ -160,6 +160,24 @@ def test_a_misspelled_option_is_named_when_the_figure_is_displayed_or_saved(
         assert len(warned) == 1
 
 
+def test_an_option_of_other_packages_is_answered_when_it_is_assigned_or_passed(
+    attention: Attention,
+) -> None:
+    view = HeadView(attention, layer=2, head=1)
+    view.title = "Head 1-3"  # type: ignore[attr-defined]
+    view.colormap = "viridis"  # type: ignore[attr-defined]
+    with pytest.warns(UserWarning, match="has no option") as warned:
+        view._repr_mimebundle_()
+    title, colors = (str(warning.message) for warning in warned)
+    assert "'title'" in title and "labels={(1, 3): 'a name'}" in title
+    assert "'colormap'" in colors and "'scale'" in colors
+    with pytest.raises(TypeError, match=naming("'width'", "save(path, width=600)")):
+        HeadView(attention, width=400)  # type: ignore[call-arg]
+    with pytest.raises(TypeError) as refused:
+        HeadView(attention, first_thing=1, second_thing=2)  # type: ignore[call-arg]
+    assert str(refused.value).count("arrangement") == 1
+
+
 def test_a_closed_figure_is_freed(attention: Attention) -> None:
     view, grid = HeadView(attention), HeadGrid(attention)
     link_figures(view, grid)

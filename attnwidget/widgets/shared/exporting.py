@@ -14,9 +14,7 @@ from attnwidget.corpus.notebook_outputs import output_of
 from attnwidget.drawing.engine import ThemeName
 from attnwidget.hidden_frames import hides_frames, warn_caller
 from attnwidget.text.missing_names import MissingNames
-from attnwidget.text.near_names import did_you_mean
 from attnwidget.widgets.shared.displayed_figures import displayed_figures
-from attnwidget.widgets.shared.option_text import options_of
 from attnwidget.widgets.shared.session_options import options
 
 if TYPE_CHECKING:
@@ -238,10 +236,14 @@ class Exporting(MissingNames):
         # Viewers that cannot run the view show the next format, so this format is empty.
         return {**data, _HTML: ""}, metadata
 
+    def _hint(self, name: str) -> str:
+        """Return the hint about a name that is no option; "" if no option is near."""
+        raise NotImplementedError
+
     def _warn_of_misspelled_options(self) -> None:
-        """Warn of attributes that are almost options: Python accepts any name in an assignment."""
+        """Warn of attributes that readers take for options: Python accepts any assignment."""
         for name in vars(self):
-            if not name.startswith("_") and (hint := did_you_mean(name, options_of(type(self)))):
+            if not name.startswith("_") and (hint := self._hint(name)):
                 warn_caller(
                     f"{type(self).__name__} has no option {name!r}, so its assignment had no "
                     f"effect; {hint}"

@@ -128,6 +128,17 @@ class HeadWidget(Exporting, ComputedTraits):
             "heads": "'selected'",
             "hide_special": "hidden=['cls', 'sep']",
             "title": "labels={(1, 3): 'a name'}, which the title contains",
+            **dict.fromkeys(
+                ("cmap", "color", "colormap", "colors", "colorscale", "palette"),
+                "'scale', as the colors of each quantity are fixed",
+            ),
+            **dict.fromkeys(
+                ("min_weight", "threshold", "vmax", "vmin"),
+                "'scale', as a figure shows all weights",
+            ),
+            **dict.fromkeys(("height", "size", "width"), "save(path, width=600)"),
+            **dict.fromkeys(("dark", "theme"), "save(path, theme='dark')"),
+            "dpi": "save(path, dpi=300)",
         }
     )
     #: Defaults that the constructor computes, in words, by the name of the option.
@@ -316,18 +327,23 @@ class HeadWidget(Exporting, ComputedTraits):
         option_names = [name for name in self.trait_names() if not name.startswith("_")]
         unknown = [name for name in traits if name not in option_names]
         if unknown:
-            hints = [f"has no option {name!r}; {self._hint(name)}" for name in unknown]
-            raise TypeError(f"{type(self).__name__} {'. It '.join(hints)}")
+            hints = {name: self._hint(name) for name in unknown}
+            said = [
+                f"has no option {name!r}" + (f"; {hint}" if hint else "")
+                for name, hint in hints.items()
+            ]
+            # A figure has dozens of options, which are listed only without a near name.
+            names = sorted(options_of(type(self)))
+            listed = "" if all(hints.values()) else f"; options: {', '.join(names)}"
+            raise TypeError(f"{type(self).__name__} {'. It '.join(said)}{listed}")
 
     def _hint(self, name: str) -> str:
-        """Return the hint of an error about a misspelled option."""
-        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
+        """Return the hint about a name that is no option; "" if no option is near."""
         if name in self._other_options:
             return f"did you mean {self._other_options[name]}?"
-        if close := near_names(name, inspect.signature(type(self)).parameters):
-            return f"did you mean {close[0]!r}?"
-        # A figure has dozens of options, which are listed only without a near name.
-        return f"options: {', '.join(sorted(options_of(type(self))))}"
+        # Traits of every Jupyter widget, such as layout, are accepted but not listed as options.
+        close = near_names(name, inspect.signature(type(self)).parameters)
+        return f"did you mean {close[0]!r}?" if close else ""
 
     @hides_frames
     def save_layers(
