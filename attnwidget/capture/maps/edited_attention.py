@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from attnwidget.inputs.advised_error import AdvisedError
 
-if TYPE_CHECKING:
-    from attnwidget.capture.maps.attention import Attention
+
+class Edited(Protocol):
+    """Attention that knows the attention before its edits."""
+
+    @property
+    def intact(self) -> object:
+        """Attention before the edits; the attention itself without edits."""
+
+    @property
+    def model_name(self) -> str:
+        """Name of the model, with the edits."""
 
 
-def refuse_edited(attention: Attention, what: str) -> None:
+def refuse_edited(attention: Edited, what: str) -> None:
     """Raise an error if heads of an attention are off, or its links are scaled.
 
     Args:
