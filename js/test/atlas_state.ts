@@ -54,6 +54,7 @@ export const card = (change: Partial<Card> = {}): Card => ({
       weight: 0.1,
     })),
   },
+  in_text: null,
   writes: [["cat", ["cats", "dog"], ["the"]]],
   feeds: [[[0, 1, "self"], "key", 0.25]],
   rule: {

@@ -7,7 +7,7 @@ import { effectRange } from "../src/atlas_view/paint.js";
 import { partsOf, sharesHeight } from "../src/atlas_view/paint_shares.js";
 import { drawPicture } from "../src/atlas_view/picture.js";
 import { anchorOf, headOf, rowsOf, shownRows, sorted } from "../src/atlas_view/rows.js";
-import type { AtlasState, Effect, RuleGroup, Shares } from "../src/atlas_view/state.js";
+import type { AtlasState, Effect, InText, RuleGroup, Shares } from "../src/atlas_view/state.js";
 import atlas from "../src/atlas_view/widget.js";
 import { captionText } from "../src/shared/caption.js";
 import { tableRuler } from "../src/shared/labels.js";
@@ -251,6 +251,50 @@ test("examples of the name stand beside the examples of the chosen kind", async 
   const { sheet } = drawPicture(atlasState(shown), request(640));
   const height = (state: AtlasState) => drawPicture(state, request(640)).sheet.height;
   expect(sheet.height).toBeGreaterThan(height(atlasState()));
+});
+
+describe("the links of the reader's own text", () => {
+  const link = { pieces: [" he", " left", " it"], query: 0, key: 2, weight: 0.59 };
+  const inText = (change: Partial<InText> = {}): InText => ({
+    predictions: 3,
+    likelihood: "",
+    kinds: [
+      ["right", 2, [link]],
+      ["wrong", 1, [{ ...link, key: 1, weight: 0.2 }]],
+      ["missed", 0, []],
+    ],
+    ...change,
+  });
+
+  test("stand before the examples of the atlas, each with its kind", async () => {
+    const { el } = await show({ _card: card({ in_text: inText() }) });
+    const [first] = el.querySelectorAll(".attnw-atlas-examples");
+    expect(first?.getAttribute("aria-label")).toBe("in this text");
+    expect(
+      [...(first?.querySelectorAll("li") ?? [])].map(({ textContent }) => textContent),
+    ).toEqual([
+      "right59\u00a0%he → it, 59\u00a0%: he left it",
+      "wrong20\u00a0%he → left, 20\u00a0%: he left it",
+    ]);
+    expect(el.textContent).toContain("3 predictions: 2 right, 1 wrong");
+    expect(el.textContent).not.toContain("likely");
+  });
+
+  test("say that they are likely, that there is none, or nothing", async () => {
+    const likely = await show({ _card: card({ in_text: inText({ likelihood: "likely " }) }) });
+    expect(likely.el.textContent).toContain("3 predictions: 2 likely right, 1 likely wrong");
+    expect(likely.el.textContent).toContain("likely: the text has no parse");
+    const none = await show({ _card: card({ in_text: inText({ predictions: 0, kinds: [] }) }) });
+    expect(none.el.textContent).toContain("In this text, the name predicts no link.");
+    expect((await show()).el.textContent).not.toContain("in this text");
+  });
+
+  test("are drawn in a picture with their kinds", () => {
+    const state = atlasState({ table: false, _card: card({ in_text: inText() }) });
+    const svg = JSON.stringify(drawPicture(state, request(984)).sheet);
+    expect(svg).toContain(">wrong</text>");
+    expect(svg).toContain(">in this text: 3 predictions: 2 right, 1 wrong");
+  });
 });
 
 test("more scores and examples on request", async () => {

@@ -15,6 +15,7 @@ from attnwidget.behaviors.effects.head_effect import HeadEffect
 from attnwidget.behaviors.effects.known_rules import has_rule
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule, MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.text_examples import TextExamples, text_examples
 from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
 from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
@@ -36,6 +37,8 @@ from attnwidget.words.explained_attention_result import FACTORS, ExplainedAttent
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,15 +112,31 @@ class Atlas(HeadResult):
             f"({counted(int(counts[most]), 'head')})"
         )
 
-    def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
+    def card(
+        self,
+        layer: int | HeadName,
+        head: int | None = None,
+        *,
+        attention: Attention | None = None,
+    ) -> HeadCard:
         """Return the evidence about one head.
 
         Args:
             layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
             head: Number of the head within the layer; not needed if `layer` is a head.
+            attention: Attention of a text of your own, read by the model of the atlas. The card
+                then has the links that the name predicts in this text (`HeadCard.in_text`).
 
         Raises:
-            ValueError: If there is no such head.
+            ValueError: If there is no such head, or the attention has another number of heads.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.demo import demo_atlas
+            >>> attention = load_model().attend("The captain told his men to wait.")
+            >>> card = demo_atlas().card("L1 H3", attention=attention)
+            >>> print(card.in_text.links["right"][0])
+            his → captain (0.81): [CLS] the [captain] told [his] men to wait . …
         """
         selected_head = head_of_result(layer, head, self.names.shape)
         layer, head, _ = selected_head
@@ -136,7 +155,22 @@ class Atlas(HeadResult):
             rule=self.rules.get(selected_head),
             shares=self._shares(layer, head),
             shares_texts=self.explained_texts,
+            in_text=None if attention is None else self._in_text(attention, selected_head),
         )
+
+    def _in_text(self, attention: Attention, head: Head) -> TextExamples | None:
+        """Return the links that the name of a head predicts in a text."""
+        stack = attention.stacks.get(head.stack)
+        shape = None if stack is None else (stack.n_layers, stack.n_heads)
+        if shape is not None and shape != self.names.shape:
+            raise ValueError(
+                f"the attention has {shape[0]}×{shape[1]} heads, and the atlas of "
+                f"{self.model_name} has {self.names.shape[0]}×{self.names.shape[1]}: pass an "
+                "attention of the same model"
+            )
+        rule = self.named_rules.get(head)
+        own_rule = rule if isinstance(rule, LinkRule) else None
+        return text_examples(attention, head, str(self.names[head.layer, head.head]), own_rule)
 
     @property
     def named_rules(self) -> dict[Head, LinkRule | str]:

@@ -18,10 +18,15 @@ import {
   effectTitle,
   examplesOfName,
   exampleText,
+  IN_TEXT_TITLE,
+  inTextCounts,
+  inTextNote,
   isWhole,
   KIND_MEANINGS,
+  linksInText,
   NO_CARD,
   NO_EXAMPLES,
+  NOTHING_IN_TEXT,
   RULE_TITLE,
   ruleGroupText,
   ruleNote,
@@ -50,6 +55,7 @@ import {
   type Card,
   type Effect,
   type Example,
+  type InText,
   KINDS,
   type Kind,
   type Rule,
@@ -104,6 +110,7 @@ export function cardView(
       <div .style=${`width: ${layout.column}px`}>${losses}</div>
       <div .style=${`width: ${layout.column}px`}>${aside}</div>
     </div>
+    ${inTextView(card.in_text, layout, look)}
     ${examplesView(card, state, layout, look, actions)}`;
 }
 
@@ -228,6 +235,23 @@ function feedsView({ feeds }: Card, { choose }: Actions) {
         @click=${() => choose(head)}>${headName(head)}</button> its ${fed}
         <span class="attnw-muted">${score.toFixed(3)}</span></li>`,
     )}</ul>`;
+}
+
+/** Return the links of the reader's own text that the name predicts. */
+function inTextView(inText: InText | null, { card: width }: AtlasLayout, look: Look) {
+  if (!inText) return nothing;
+  if (!inText.predictions)
+    return html`<p class="attnw-atlas-note attnw-atlas-in-text">${NOTHING_IN_TEXT}</p>`;
+  const line = exampleLines(width, look);
+  const note = inTextNote(inText);
+  return html`<div class="attnw-atlas-heading attnw-group"><span>${IN_TEXT_TITLE}</span
+      ><span class="attnw-atlas-unit attnw-muted">${inTextCounts(inText)}</span></div>
+    <ol class="attnw-atlas-examples attnw-atlas-few" aria-label=${IN_TEXT_TITLE}>${linksInText(
+      inText,
+    ).map(
+      ([kind, example]) => html`<li><span class="attnw-atlas-kind attnw-muted">${kind}</span
+        >${line(example)}</li>`,
+    )}</ol>${note && html`<p class="attnw-atlas-note">${note}</p>`}`;
 }
 
 function examplesView(

@@ -12,10 +12,15 @@ import {
   effectTitle,
   examplesOfName,
   FIGURE,
+  IN_TEXT_TITLE,
+  inTextCounts,
+  inTextNote,
   isWhole,
+  linksInText,
   MEANING,
   NO_CARD,
   NOTHING,
+  NOTHING_IN_TEXT,
   RULE_TITLE,
   rowsText,
   ruleGroupText,
@@ -44,6 +49,8 @@ import { paintShares, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card, Example } from "./state.js";
 
+/** Distance of the kind of a link above its weight. */
+const KIND_ABOVE = 16;
 /** Largest number of table rows in a picture. */
 const MOST_ROWS = 24;
 
@@ -136,7 +143,28 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
     for (const item of card.writes) sheet.text(writesText(item), words);
     sheet.gap();
   }
+  drawInText(sheet, card);
   drawExamples(sheet, state, card);
+}
+
+function drawInText(sheet: Sheet, { in_text }: Card): void {
+  if (!in_text) return;
+  if (!in_text.predictions) {
+    sheet.text(NOTHING_IN_TEXT);
+    sheet.gap();
+    return;
+  }
+  const links = linksInText(in_text);
+  drawExampleList(
+    sheet,
+    `${IN_TEXT_TITLE}: ${inTextCounts(in_text)}`,
+    links.map(([, example]) => example),
+    null,
+    links.map(([kind]) => kind),
+  );
+  const note = inTextNote(in_text);
+  if (note) sheet.text(note);
+  sheet.gap();
 }
 
 function drawShares(sheet: Sheet, { shares }: Card, layout: AtlasLayout): void {
@@ -165,6 +193,7 @@ function drawExampleList(
   title: string,
   shown: readonly Example[],
   opened: number | null,
+  kinds: readonly string[] = [],
 ): void {
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
@@ -177,6 +206,7 @@ function drawExampleList(
       pen.textBaseline = "middle";
       const color = isOpen ? theme.accent : theme.muted;
       write(pen, percentText(example.weight), [0, EXAMPLE_BASE], color);
+      write(pen, kinds[number] ?? "", [0, EXAMPLE_BASE - KIND_ABOVE], color);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();
