@@ -30,7 +30,8 @@ class TextExamples:
 
     Attributes:
         links: Links by kind: "right", "wrong" and "missed", as in `HeadExamples.links`. Right and
-            wrong links have the heaviest link first, missed links the lightest. Strengths are NaN.
+            wrong links have the heaviest link first, missed links the lightest; links of equal
+            percentage are in the order of the text. Strengths are NaN.
         n_predicted: Number of tokens with a predicted link.
         is_exact: Whether the tokens determine the links. A relation or the person of a pronoun
             needs a parse. Without it, every content word that the name may mean counts as
@@ -107,7 +108,8 @@ def text_examples(
             for query in np.flatnonzero(is_kind[0, 0].numpy()).tolist()
             for key in [int(keys[0, 0, query])]
         ]
-        examples.sort(key=lambda link: link.weight, reverse=kind != "missed")
+        # Links of equal percentage stay in the order of the text.
+        examples.sort(key=lambda link: round(link.weight, 2), reverse=kind != "missed")
         found[kind] = tuple(examples)
     assert tuple(found) == OF_RULE
     return TextExamples(

@@ -15,9 +15,11 @@ from attnwidget.behaviors.effects.head_effect import HeadEffect
 from attnwidget.behaviors.effects.known_rules import has_rule
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule, MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.link_distances import LinkDistances
 from attnwidget.behaviors.examples.text_examples import TextExamples, text_examples
 from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
 from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
+from attnwidget.behaviors.head_atlas.distances_json import encoded_distances
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviors.head_atlas.rule_columns import rule_columns, share_columns
@@ -60,6 +62,8 @@ class Atlas(HeadResult):
         explained: Shares of attention that position, grammar and equal words explain; None if they
             were not measured.
         explained_texts: Description of the texts of `explained`.
+        distances: Shares of attention by distance in the texts of the atlas; None for pictures, and
+            for atlases of earlier versions.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -82,6 +86,7 @@ class Atlas(HeadResult):
     rules: Mapping[Head, MeasuredRule] = field(default_factory=dict)
     explained: ExplainedAttention | None = None
     explained_texts: str = ""
+    distances: LinkDistances | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model_name", self.table.model_name)
@@ -155,8 +160,16 @@ class Atlas(HeadResult):
             rule=self.rules.get(selected_head),
             shares=self._shares(layer, head),
             shares_texts=self.explained_texts,
+            distances=self._distances(layer, head),
             in_text=None if attention is None else self._in_text(attention, selected_head),
         )
+
+    def _distances(self, layer: int, head: int) -> dict[str, float]:
+        """Return the shares of a head's attention by distance; {} if they were not measured."""
+        found = self.distances
+        if found is None or np.isnan(found.shares[0, layer, head]):
+            return {}
+        return dict(zip(found.distances, found.shares[:, layer, head].tolist(), strict=True))
 
     def _in_text(self, attention: Attention, head: Head) -> TextExamples | None:
         """Return the links that the name of a head predicts in a text."""
@@ -401,6 +414,7 @@ class Atlas(HeadResult):
             )
         parts = encoded_parts(self.table, self.examples, self.effects, self.writes, self.feeds)
         parts |= encoded_rules(self.rules, self.explained, self.explained_texts)
+        parts |= encoded_distances(self.distances)
         parts |= {
             "reasons": dict(self.reasons),
             "provenance": dict(self.provenance),

@@ -70,6 +70,8 @@ class HeadCard:
         shares: Shares of what decides where the head looks, by "position", "grammar", "same word"
             and "rest"; empty if they were not measured.
         shares_texts: Description of the texts of `shares`.
+        distances: Share of the head's attention at each distance, by names such as "1 before" and
+            "4–7 after" (tokens), as in `LinkDistances`; empty if they were not measured.
         in_text: Links that the name predicts in the text of `Atlas.card(..., attention=...)`; None
             without a text, without a rule for its tokens, or if the head is off.
 
@@ -94,6 +96,7 @@ class HeadCard:
     rule: MeasuredRule | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     shares_texts: str = ""
+    distances: Mapping[str, float] = field(default_factory=dict)
     in_text: TextExamples | None = None
 
     @property
@@ -127,6 +130,10 @@ class HeadCard:
         if self.shares:
             parts = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
             lines.append(f"what decides where it looks: {parts}")
+        if self.distances:
+            far = sorted(self.distances.items(), key=lambda item: -item[1])[:2]
+            parts = ", ".join(f"{name} {share:.0%}" for name, share in far)
+            lines.append(f"distances in tokens: {parts}")
         if self.note:
             lines.append(f"note: {self.note}")
         if self.runner_up:

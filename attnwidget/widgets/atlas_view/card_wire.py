@@ -38,6 +38,7 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
             for kind, links in card.examples.items()
             if links
         },
+        "distances": [[name, _number(share)] for name, share in card.distances.items()],
         "in_text": None if card.in_text is None else _in_text(card.in_text),
         "writes": [[item.source, item.promoted, item.suppressed] for item in card.writes],
         "feeds": [

@@ -44,6 +44,14 @@ import {
   paintExample,
   paintScore,
 } from "./paint.js";
+import {
+  DISTANCES_HEIGHT,
+  DISTANCES_NOTE,
+  DISTANCES_TITLE,
+  distancesText,
+  distancesWidth,
+  paintDistances,
+} from "./paint_distances.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
 import { paintShares, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { noteOf, rowsOf, shownRows } from "./rows.js";
@@ -101,6 +109,7 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
   drawShares(sheet, card, layout);
+  drawDistances(sheet, card);
   if (!isWhole(card, state)) return;
   const effectBars = (rows: EffectRow[], range: [number, number]) =>
     bars(
@@ -177,6 +186,21 @@ function drawShares(sheet: Sheet, { shares }: Card, layout: AtlasLayout): void {
     paintShares(pen, theme, FONT, { shares, width, measure }),
   );
   sheet.text(sharesNote(shares));
+  sheet.gap();
+}
+
+function drawDistances(sheet: Sheet, { distances }: Card): void {
+  if (!distances.length) return;
+  const { theme } = sheet;
+  sheet.text(`${DISTANCES_TITLE}: ${distancesText(distances)}`, {
+    bold: true,
+    color: theme.text,
+    line: 18,
+  });
+  sheet.place(distancesWidth(distances), DISTANCES_HEIGHT, (pen) =>
+    paintDistances(pen, theme, distances),
+  );
+  sheet.text(DISTANCES_NOTE);
   sheet.gap();
 }
 

@@ -113,6 +113,9 @@ export interface Example {
   weight: number;
 }
 
+/** Share of the attention of a head at each distance, from earlier to later tokens. */
+export type Distances = [name: string, share: number | null][];
+
 /** Links that the name of a head predicts in the reader's own text. */
 export interface InText {
   /** Number of tokens with a predicted link. */
@@ -134,6 +137,8 @@ export interface Card {
   scores: Score[];
   effect: Effect | null;
   examples: Partial<Record<Kind, Example[]>>;
+  /** Empty if the distances were not measured. */
+  distances: Distances;
   /** Null without a text, or if the name has no rule for its tokens. */
   in_text: InText | null;
   writes: [source: string, promoted: string[], suppressed: string[]][];
