@@ -141,7 +141,7 @@ class Atlas(HeadResult):
             >>> attention = load_model().attend("The captain told his men to wait.")
             >>> card = demo_atlas().card("L1 H3", attention=attention)
             >>> print(card.in_text.links["right"][0])
-            his → captain (0.81): [CLS] the [captain] told [his] men to wait . …
+            his → captain (0.62): [CLS] the [captain] told [his] men to wait . [SEP]
         """
         selected_head = head_of_result(layer, head, self.names.shape)
         layer, head, _ = selected_head
