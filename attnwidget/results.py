@@ -18,6 +18,7 @@ from attnwidget.behaviors.effects.head_effect import HeadEffect
 from attnwidget.behaviors.effects.rule_effects import MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import HeadExamples
+from attnwidget.behaviors.examples.link_distances import LinkDistances
 from attnwidget.behaviors.gallery.gallery_result import HeadGallery, HeadPanel
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.head_card import HeadCard
@@ -163,6 +164,7 @@ __all__ = [
     "Knockout",
     "LayerCurves",
     "Link",
+    "LinkDistances",
     "LinkExplanation",
     "LinkFactors",
     "LinkWeights",

@@ -74,6 +74,7 @@ TYPES = (
     "attnwidget.capture.tapping.edits.Edits",
     "attnwidget.capture.watch_attention.WatchedAttention",
     "attnwidget.behaviors.examples.example_link.ExampleLink",
+    "attnwidget.behaviors.examples.text_examples.TextExamples",
     "attnwidget.drawing.caption.Caption",
     "attnwidget.paper_report.paper_report.PaperReport",
     "attnwidget.paper_report.report_entry.ReportEntry",

@@ -54,6 +54,14 @@ export const card = (change: Partial<Card> = {}): Card => ({
       weight: 0.1,
     })),
   },
+  distances: [
+    ["16+ before", 0.05],
+    ["1 before", 0.25],
+    ["itself", 0.02],
+    ["1 after", 0.4],
+    ["2 after", 0.28],
+  ],
+  in_text: null,
   writes: [["cat", ["cats", "dog"], ["the"]]],
   feeds: [[[0, 1, "self"], "key", 0.25]],
   rule: {

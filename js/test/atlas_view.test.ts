@@ -4,13 +4,15 @@ import { exampleLine, lengthOf } from "../src/atlas_view/example_line.js";
 import { layoutOf } from "../src/atlas_view/layout.js";
 import { pageModel } from "../src/atlas_view/page.js";
 import { effectRange } from "../src/atlas_view/paint.js";
+import { distancesText, paintDistances } from "../src/atlas_view/paint_distances.js";
 import { partsOf, sharesHeight } from "../src/atlas_view/paint_shares.js";
 import { drawPicture } from "../src/atlas_view/picture.js";
 import { anchorOf, headOf, rowsOf, shownRows, sorted } from "../src/atlas_view/rows.js";
-import type { AtlasState, Effect, RuleGroup, Shares } from "../src/atlas_view/state.js";
+import type { AtlasState, Effect, InText, RuleGroup, Shares } from "../src/atlas_view/state.js";
 import atlas from "../src/atlas_view/widget.js";
 import { captionText } from "../src/shared/caption.js";
 import { tableRuler } from "../src/shared/labels.js";
+import type { Pen } from "../src/shared/pen.js";
 import { THEMES } from "../src/shared/theme.js";
 import { atlasState, card } from "./atlas_state.js";
 import { frame, mounted } from "./mounted.js";
@@ -31,6 +33,13 @@ async function show(change: Partial<AtlasState> = {}) {
     await frame();
   };
   return { model, el, find, heads, button, press };
+}
+
+/** Return the rectangles that a function fills. */
+function recordedRects(draw: (pen: Pen) => void): [number, number, number, number][] {
+  const rects: [number, number, number, number][] = [];
+  draw({ fillRect: (...rect: [number, number, number, number]) => rects.push(rect) } as never);
+  return rects;
 }
 
 const order = (change: Partial<AtlasState>) => {
@@ -253,6 +262,77 @@ test("examples of the name stand beside the examples of the chosen kind", async 
   expect(sheet.height).toBeGreaterThan(height(atlasState()));
 });
 
+describe("the distances of a head", () => {
+  test("have one bar each, on a scale from 0 to 1, and a tick at the token itself", () => {
+    const sheet = JSON.stringify(drawPicture(atlasState({ table: false }), request(984)).sheet);
+    expect(sheet).toContain(">how far it looks: 1 after 40\u00a0%, 2 after 28\u00a0%</text>");
+    const rects = recordedRects((pen) => paintDistances(pen, THEMES.light, card().distances));
+    const bars = rects.filter(([, , width]) => width === 12);
+    expect(bars.map(([, , , height]) => Math.round((height / 28) * 100) / 100)).toEqual([
+      0.05, 0.25, 0.02, 0.4, 0.28,
+    ]);
+    expect(rects.filter(([, , width]) => width === 1).map(([x]) => x)).toEqual([33.5]);
+  });
+
+  test("are told up to half of the attention, and left out if they were not measured", async () => {
+    expect(
+      distancesText([
+        ["1 before", 0.99],
+        ["itself", 0.01],
+      ]),
+    ).toBe("1 before 99\u00a0%");
+    const { el } = await show();
+    expect(el.textContent).toContain("1 after 40\u00a0%, 2 after 28\u00a0%");
+    expect((await show({ _card: card({ distances: [] }) })).el.textContent).not.toContain(
+      "how far it looks",
+    );
+  });
+});
+
+describe("the links of the reader's own text", () => {
+  const link = { pieces: [" he", " left", " it"], query: 0, key: 2, weight: 0.59 };
+  const inText = (change: Partial<InText> = {}): InText => ({
+    predictions: 3,
+    likelihood: "",
+    kinds: [
+      ["right", 2, [link]],
+      ["wrong", 1, [{ ...link, key: 1, weight: 0.2 }]],
+      ["missed", 0, []],
+    ],
+    ...change,
+  });
+
+  test("stand before the examples of the atlas, each with its kind", async () => {
+    const { el } = await show({ _card: card({ in_text: inText() }) });
+    const [first] = el.querySelectorAll(".attnw-atlas-examples");
+    expect(first?.getAttribute("aria-label")).toBe("in this text");
+    expect(
+      [...(first?.querySelectorAll("li") ?? [])].map(({ textContent }) => textContent),
+    ).toEqual([
+      "right59\u00a0%he → it, 59\u00a0%: he left it",
+      "wrong20\u00a0%he → left, 20\u00a0%: he left it",
+    ]);
+    expect(el.textContent).toContain("3 predictions: 2 right, 1 wrong");
+    expect(el.textContent).not.toContain("likely");
+  });
+
+  test("say that they are likely, that there is none, or nothing", async () => {
+    const likely = await show({ _card: card({ in_text: inText({ likelihood: "likely " }) }) });
+    expect(likely.el.textContent).toContain("3 predictions: 2 likely right, 1 likely wrong");
+    expect(likely.el.textContent).toContain("likely: the text has no parse");
+    const none = await show({ _card: card({ in_text: inText({ predictions: 0, kinds: [] }) }) });
+    expect(none.el.textContent).toContain("In this text, the name predicts no link.");
+    expect((await show()).el.textContent).not.toContain("in this text");
+  });
+
+  test("are drawn in a picture with their kinds", () => {
+    const state = atlasState({ table: false, _card: card({ in_text: inText() }) });
+    const svg = JSON.stringify(drawPicture(state, request(984)).sheet);
+    expect(svg).toContain(">wrong</text>");
+    expect(svg).toContain(">in this text: 3 predictions: 2 right, 1 wrong");
+  });
+});
+
 test("more scores and examples on request", async () => {
   const { model, el, find, button } = await show({ examples: "middle" });
   const scores = () =>
@@ -329,6 +409,7 @@ test("without a card it says what to do; a head without a name has a card", asyn
       examples: {},
       rule: null,
       shares: null,
+      distances: [],
     }),
   });
   await frame();

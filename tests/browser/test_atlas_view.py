@@ -104,8 +104,13 @@ def test_the_explorer_has_the_card_of_the_shown_head(in_lab: OpenNotebook) -> No
     card = root.get_by_role("region", name="card of the head")
     expect(card).to_contain_text("L2 H8 · determiner to its noun")
     expect(root.get_by_role("table", name="heads")).to_have_count(0)
+    in_text = card.get_by_role("list", name="in this text")
+    expect(in_text).to_contain_text("the → captain")
     notebook.run_in_kernel("explorer.selected = [(0, 2)]")
     expect(card).to_contain_text("L0 H2 · previous token")
+    expect(in_text).to_contain_text("captain → the")
+    notebook.run_in_kernel("explorer.text = 'The nurse said that she was late.'")
+    expect(in_text).to_contain_text("nurse → the")
     card.locator(".attnw-atlas-examples").get_by_role("button").first.click()
     notebook.wait_for_value("explorer.card.example", 0)
     notebook.wait_for_value(

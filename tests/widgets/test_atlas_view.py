@@ -109,6 +109,22 @@ def test_cards_of_all_heads_are_json(atlas: Atlas) -> None:
         assert len(strengths) == len(atlas.card(layer, head).scores)
 
 
+def test_your_own_text_stands_on_the_card_and_on_its_page(atlas: Atlas) -> None:
+    view = AtlasView(atlas, selected="L0 H2")
+    assert on_page(view, "card")["in_text"] is None
+    view.attention = load_model().attend("The cat sat.")
+    in_text = on_page(view, "card")["in_text"]
+    assert in_text["predictions"] == 5 and in_text["likelihood"] == ""
+    assert [(kind, count, len(links)) for kind, count, links in in_text["kinds"]] == [
+        ("right", 5, 2),
+        ("wrong", 0, 0),
+        ("missed", 0, 0),
+    ]
+    cards = view.page_part().own["cards"]
+    assert cards["L0H2"]["in_text"] == in_text and cards["L0H0"]["in_text"] is None
+    json.dumps(cards, allow_nan=False)
+
+
 def test_wrong_options_are_refused(atlas: Atlas) -> None:
     with pytest.raises(TypeError, match=naming("AtlasView", "dict", "load_atlas")):
         AtlasView({})  # type: ignore[arg-type]

@@ -63,6 +63,43 @@ def test_the_card_follows_the_shown_head(model: AttentionModel, atlas: Atlas) ->
     explorer.close()
 
 
+def test_the_card_has_the_links_of_the_present_text(model: AttentionModel, atlas: Atlas) -> None:
+    explorer = measured(model, atlas, selected=[(1, 3)], tab="card")
+
+    def links() -> tuple[int, list[str]]:
+        """Number of predictions, and the keys of the right links."""
+        in_text = on_page(explorer.card, "card")["in_text"]
+        kinds = {kind: examples for kind, _, examples in in_text["kinds"]}
+        keys = [example["pieces"][example["key"]].strip() for example in kinds.get("right", [])]
+        return in_text["predictions"], keys
+
+    assert links() == (2, ["captain", "captain"])
+    assert any("2 predictions: 2 likely right" in text for text in texts(explorer.figure()))
+    explorer.text = "The nurse said that she was late."
+    assert links() == (1, ["nurse"])
+    from_page(explorer.grid, {"selected": [[0, 2, "self"]], "layer": 0})
+    assert links()[0] == 9
+    explorer.disabled = [(0, 2)]
+    assert on_page(explorer.card, "card")["in_text"] is None
+    explorer.disabled = []
+    assert links()[0] == 9
+    explorer.selected = [(1, 3)]
+    explorer.text = "The ship sank."
+    assert links() == (0, [])
+    assert any("the name predicts no link" in text for text in texts(explorer.figure()))
+    explorer.close()
+
+
+def test_the_card_of_a_closed_tab_shows_the_present_text_when_it_opens(
+    model: AttentionModel, atlas: Atlas
+) -> None:
+    explorer = measured(model, atlas, selected=[(0, 2)], tab="predictions")
+    explorer.text = "The nurse said that she was late."
+    explorer.tab = "card"
+    assert on_page(explorer.card, "card")["in_text"]["predictions"] == 9
+    explorer.close()
+
+
 def test_the_line_says_what_the_head_does(model: AttentionModel, atlas: Atlas) -> None:
     explorer = measured(model, atlas, selected=[(0, 2)])
     assert explorer.caption.notes[0].startswith("In L0 H2 (previous token), “")

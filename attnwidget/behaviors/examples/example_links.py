@@ -14,6 +14,7 @@ from attnwidget.behaviors.examples.example_results import OF_RULE, HeadExamples
 from attnwidget.behaviors.examples.kept_places import named, no_places
 from attnwidget.behaviors.examples.place_priorities import NEVER, place_priorities
 from attnwidget.behaviors.examples.place_sample import PlaceSample
+from attnwidget.behaviors.examples.rule_outcomes import rule_outcomes
 from attnwidget.behaviors.link_rule import LinkRule, visible_keys
 from attnwidget.corpus.accumulator import LayerBatch, Subject
 from attnwidget.corpus.head_projections import HeadProjections
@@ -183,28 +184,18 @@ class ExampleLinks(PlaceSample[HeadExamples]):
     ) -> None:
         """Store random right, wrong and missed queries of a rule.
 
-        A query is right if the head attends most to a predicted key, otherwise wrong. Attention to
-        [CLS] and [SEP] does not count, unless the rule predicts these keys. A query is missed if
-        its predicted keys together get less weight than under even attention.
+        The kinds are explained in `HeadExamples.links`.
         """
         links = self._links[rule]
-        n_keys = links.sum(-1)  # [B, n]
-        has_prediction = (n_keys > 0)[:, None]
-        weights = layer.weights[:, heads]
-        mass = torch.einsum("bhij,bij->bhi", weights, links.float())
-        missed = (mass < (n_keys / self._seen_keys)[:, None]) & has_prediction
-        is_counted = links | ~self._resting[:, None]
-        top_keys = weights.where(is_counted[:, None], -1).argmax(-1)  # [B, heads, n]
-        is_right = links[:, None].expand_as(weights).gather(-1, top_keys[..., None])[..., 0]
-        predicted = links.float().argmax(-1)[:, None].expand_as(top_keys)  # the first predicted key
+        outcomes = rule_outcomes(layer.weights[:, heads], links, self._resting, self._seen_keys)
         for name, is_kind, keys in (
-            ("right", is_right & has_prediction, top_keys),
-            ("wrong", ~is_right & has_prediction, top_keys),
-            ("missed", missed, predicted),
+            ("right", outcomes.right, outcomes.top_keys),
+            ("wrong", outcomes.wrong, outcomes.top_keys),
+            ("missed", outcomes.missed, outcomes.predicted_keys),
         ):
             self._keep_drawn(name, layer, strengths, heads, is_kind, keys)
-        self.found["missed predicted"][layer.layer, heads] = int((n_keys > 0).sum())
-        self.found["missed queries"][layer.layer, heads] = missed.sum((0, 2)).cpu().numpy()
+        self.found["missed predicted"][layer.layer, heads] = int(links.any(-1).sum())
+        self.found["missed queries"][layer.layer, heads] = outcomes.missed.sum((0, 2)).cpu().numpy()
 
     def _keep_drawn(
         self,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from attnwidget.behaviors.head_atlas.atlas_json import decoded_notes, decoded_parts
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.behaviors.head_atlas.distances_json import decoded_distances
 from attnwidget.behaviors.head_atlas.rules_json import decoded_rules
 from attnwidget.hidden_frames import hides_frames
 from attnwidget.text.given_paths import refuse_no_file
@@ -42,6 +43,7 @@ def load_atlas(path: str | Path) -> Atlas:
         return Atlas(
             **decoded_parts(stored),
             **decoded_rules(stored),
+            distances=decoded_distances(stored),
             reasons=dict(stored["reasons"]),
             provenance=dict(stored["provenance"]),
             complete=bool(stored["complete"]),

@@ -15,8 +15,11 @@ from attnwidget.behaviors.effects.head_effect import HeadEffect
 from attnwidget.behaviors.effects.known_rules import has_rule
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule, MeasuredRules
 from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.link_distances import LinkDistances
+from attnwidget.behaviors.examples.text_examples import TextExamples, text_examples
 from attnwidget.behaviors.head_atlas.atlas_figure import figure_of
 from attnwidget.behaviors.head_atlas.atlas_json import encoded_notes, encoded_parts
+from attnwidget.behaviors.head_atlas.distances_json import encoded_distances
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.behaviors.head_atlas.rule_columns import rule_columns, share_columns
@@ -36,6 +39,8 @@ from attnwidget.words.explained_attention_result import FACTORS, ExplainedAttent
 if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
+
+    from attnwidget.capture.maps.attention import Attention
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,6 +62,8 @@ class Atlas(HeadResult):
         explained: Shares of attention that position, grammar and equal words explain; None if they
             were not measured.
         explained_texts: Description of the texts of `explained`.
+        distances: Shares of attention by distance in the texts of the atlas; None for pictures, and
+            for atlases of earlier versions.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -79,6 +86,7 @@ class Atlas(HeadResult):
     rules: Mapping[Head, MeasuredRule] = field(default_factory=dict)
     explained: ExplainedAttention | None = None
     explained_texts: str = ""
+    distances: LinkDistances | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "model_name", self.table.model_name)
@@ -109,15 +117,31 @@ class Atlas(HeadResult):
             f"({counted(int(counts[most]), 'head')})"
         )
 
-    def card(self, layer: int | HeadName, head: int | None = None) -> HeadCard:
+    def card(
+        self,
+        layer: int | HeadName,
+        head: int | None = None,
+        *,
+        attention: Attention | None = None,
+    ) -> HeadCard:
         """Return the evidence about one head.
 
         Args:
             layer: Number of the layer, or the head itself: "L1 H3", (1, 3) or a `Head`.
             head: Number of the head within the layer; not needed if `layer` is a head.
+            attention: Attention of a text of your own, read by the model of the atlas. The card
+                then has the links that the name predicts in this text (`HeadCard.in_text`).
 
         Raises:
-            ValueError: If there is no such head.
+            ValueError: If there is no such head, or the attention has another number of heads.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.demo import demo_atlas
+            >>> attention = load_model().attend("The captain told his men to wait.")
+            >>> card = demo_atlas().card("L1 H3", attention=attention)
+            >>> print(card.in_text.links["right"][0])
+            his → captain (0.62): [CLS] the [captain] told [his] men to wait . [SEP]
         """
         selected_head = head_of_result(layer, head, self.names.shape)
         layer, head, _ = selected_head
@@ -136,7 +160,30 @@ class Atlas(HeadResult):
             rule=self.rules.get(selected_head),
             shares=self._shares(layer, head),
             shares_texts=self.explained_texts,
+            distances=self._distances(layer, head),
+            in_text=None if attention is None else self._in_text(attention, selected_head),
         )
+
+    def _distances(self, layer: int, head: int) -> dict[str, float]:
+        """Return the shares of a head's attention by distance; {} if they were not measured."""
+        found = self.distances
+        if found is None or np.isnan(found.shares[0, layer, head]):
+            return {}
+        return dict(zip(found.distances, found.shares[:, layer, head].tolist(), strict=True))
+
+    def _in_text(self, attention: Attention, head: Head) -> TextExamples | None:
+        """Return the links that the name of a head predicts in a text."""
+        stack = attention.stacks.get(head.stack)
+        shape = None if stack is None else (stack.n_layers, stack.n_heads)
+        if shape is not None and shape != self.names.shape:
+            raise ValueError(
+                f"the attention has {shape[0]}×{shape[1]} heads, and the atlas of "
+                f"{self.model_name} has {self.names.shape[0]}×{self.names.shape[1]}: pass an "
+                "attention of the same model"
+            )
+        rule = self.named_rules.get(head)
+        own_rule = rule if isinstance(rule, LinkRule) else None
+        return text_examples(attention, head, str(self.names[head.layer, head.head]), own_rule)
 
     @property
     def named_rules(self) -> dict[Head, LinkRule | str]:
@@ -367,6 +414,7 @@ class Atlas(HeadResult):
             )
         parts = encoded_parts(self.table, self.examples, self.effects, self.writes, self.feeds)
         parts |= encoded_rules(self.rules, self.explained, self.explained_texts)
+        parts |= encoded_distances(self.distances)
         parts |= {
             "reasons": dict(self.reasons),
             "provenance": dict(self.provenance),

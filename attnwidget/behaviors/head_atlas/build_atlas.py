@@ -17,6 +17,7 @@ from attnwidget.behaviors.evidence import Evidence, Run
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_links import ExampleLinks
 from attnwidget.behaviors.examples.example_results import KINDS, OF_RULE, HeadExamples
+from attnwidget.behaviors.examples.link_distances import LinkDistanceSums
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import feeds_of, writes_of
 from attnwidget.behaviors.registry import chosen_behaviors
@@ -134,7 +135,13 @@ def atlas(
         example_metrics = (
             [ExampleLinks(n_examples, seed=seed)] if examples and evidence.segments else []
         )
-        scores, left_out = scored(evidence, selected_behaviors, example_metrics)
+        distance_sums = (
+            LinkDistanceSums(causal=evidence.causal)
+            if evidence.segments and not evidence.of_pictures
+            else None
+        )
+        beside = [*example_metrics, *([distance_sums] if distance_sums else [])]
+        scores, left_out = scored(evidence, selected_behaviors, beside)
         table = BehaviorTable(
             scores=tuple(scores),
             left_out=left_out,
@@ -178,6 +185,7 @@ def atlas(
             rules=measured_rules.rules,
             explained=measured_rules.explained,
             explained_texts=measured_rules.explained_texts,
+            distances=None if distance_sums is None else distance_sums.compute(),
         )
 
 

@@ -11,6 +11,7 @@ from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import OF_RULE
+from attnwidget.behaviors.examples.text_examples import TextExamples
 from attnwidget.behaviors.head_atlas.head_writes_and_feeds import Feeds, Writes
 from attnwidget.capture.tapping.head import Head
 
@@ -69,6 +70,10 @@ class HeadCard:
         shares: Shares of what decides where the head looks, by "position", "grammar", "same word"
             and "rest"; empty if they were not measured.
         shares_texts: Description of the texts of `shares`.
+        distances: Share of the head's attention at each distance, by names such as "1 before" and
+            "4–7 after" (tokens), as in `LinkDistances`; empty if they were not measured.
+        in_text: Links that the name predicts in the text of `Atlas.card(..., attention=...)`; None
+            without a text, without a rule for its tokens, or if the head is off.
 
     Example:
         >>> from attnwidget.demo import demo_atlas
@@ -91,6 +96,8 @@ class HeadCard:
     rule: MeasuredRule | None = None
     shares: Mapping[str, float] = field(default_factory=dict)
     shares_texts: str = ""
+    distances: Mapping[str, float] = field(default_factory=dict)
+    in_text: TextExamples | None = None
 
     @property
     def named_by(self) -> HeadScore | None:
@@ -123,6 +130,10 @@ class HeadCard:
         if self.shares:
             parts = ", ".join(f"{name} {share:.0%}" for name, share in self.shares.items())
             lines.append(f"what decides where it looks: {parts}")
+        if self.distances:
+            far = sorted(self.distances.items(), key=lambda item: -item[1])[:2]
+            parts = ", ".join(f"{name} {share:.0%}" for name, share in far)
+            lines.append(f"distances in tokens: {parts}")
         if self.note:
             lines.append(f"note: {self.note}")
         if self.runner_up:
@@ -137,6 +148,8 @@ class HeadCard:
                 f"{effect.outcome}: loss {effect.effect:+.3f} nats {where} "
                 f"({effect.low:+.3f} to {effect.high:+.3f}){elsewhere}"
             )
+        if self.in_text is not None:
+            lines += _lines_of_text(self.in_text)
         for kind in (*OF_RULE, "strongest"):
             lines += [f"{kind}: {link}" for link in list(self.examples.get(kind, ()))[:_SHOWN]]
         for item in self.writes[:_SHOWN]:
@@ -144,3 +157,14 @@ class HeadCard:
         for feeder in self.feeds:
             lines.append(f"{feeder.head} feeds its {feeder.fed} ({feeder.score:.3f})")
         return "\n".join(lines)
+
+
+def _lines_of_text(found: TextExamples) -> list[str]:
+    """Return the first links of each kind in a text."""
+    if not found.n_predicted:
+        return ["in this text: the name predicts no link"]
+    return [
+        f"in this text, {found.likelihood}{kind}: {link}"
+        for kind, links in found.links.items()
+        for link in links[:_SHOWN]
+    ]

@@ -10,11 +10,14 @@ from typing import Any
 from attnwidget.behaviors.effects.head_effect import LOSING_IT_HURTS, HeadEffect
 from attnwidget.behaviors.effects.rule_effects import MeasuredRule
 from attnwidget.behaviors.examples.example_link import ExampleLink
+from attnwidget.behaviors.examples.text_examples import TextExamples
 from attnwidget.behaviors.head_atlas.head_card import HeadCard, HeadScore
 from attnwidget.behaviors.relations import relation_of_name
 
 #: Maximum number of examples of each kind on the page.
 MOST_EXAMPLES = 20
+#: Maximum number of links of the reader's own text on the page, for each kind.
+MOST_IN_TEXT = 2
 # Number of context words on each side of query and key.
 _CONTEXT = 16
 
@@ -35,6 +38,8 @@ def card_to_wire(card: HeadCard) -> dict[str, Any]:
             for kind, links in card.examples.items()
             if links
         },
+        "distances": [[name, _number(share)] for name, share in card.distances.items()],
+        "in_text": None if card.in_text is None else _in_text(card.in_text),
         "writes": [[item.source, item.promoted, item.suppressed] for item in card.writes],
         "feeds": [
             [[feeder.head.layer, feeder.head.head, feeder.head.stack], feeder.fed, feeder.score]
@@ -102,6 +107,18 @@ def _numbers_around(link: ExampleLink, groups: Sequence[Sequence[int]]) -> list[
         word = bisect_right(firsts, end) - 1
         numbers.update(range(max(0, word - _CONTEXT), min(len(groups), word + _CONTEXT + 1)))
     return sorted(numbers)
+
+
+def _in_text(found: TextExamples) -> dict[str, Any]:
+    """Return the links that the name predicts in the reader's own text."""
+    return {
+        "predictions": found.n_predicted,
+        "likelihood": found.likelihood,
+        "kinds": [
+            [kind, len(links), [example_to_wire(link) for link in links[:MOST_IN_TEXT]]]
+            for kind, links in found.links.items()
+        ],
+    }
 
 
 def _score(score: HeadScore) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import traitlets
 from attnwidget.behaviors.examples.example_link import ExampleLink
 from attnwidget.behaviors.examples.example_results import ExampleKind
 from attnwidget.behaviors.head_atlas.atlas_result import Atlas
+from attnwidget.capture.maps.attention import Attention
 from attnwidget.capture.maps.python_call import YOURS
 from attnwidget.capture.tapping.head import Head
 from attnwidget.inputs.advised_error import on_page
@@ -85,6 +86,12 @@ class AtlasView(HeadWidget):
     }
 
     atlas = traitlets.Instance(Atlas, help="Atlas of the model.")
+    attention = traitlets.Instance(
+        Attention,
+        allow_none=True,
+        help="Attention of your own text, whose links the card shows before the examples; None = "
+        "only the examples of the atlas. An explorer sets it to the attention of its text.",
+    )
     # An explorer shows only the card, without the table, and reads the text of an opened example.
     table = traitlets.Bool(
         True, help="Whether the table of heads is shown; the card is always shown."
@@ -224,15 +231,18 @@ class AtlasView(HeadWidget):
     def _heads(self) -> dict[str, Any]:
         return rows_to_wire(self.atlas)
 
-    @computed("atlas", "selected", page_chooses=("selected",))
+    @computed("atlas", "attention", "selected", page_chooses=("selected",))
     def _card(self) -> dict[str, Any] | None:
-        return card_to_wire(self.atlas.card(self.head.layer, self.head.head)) if self.head else None
+        return self._card_of(self.head.layer, self.head.head) if self.head else None
+
+    def _card_of(self, layer: int, head: int) -> dict[str, Any]:
+        return card_to_wire(self.atlas.card(layer, head, attention=self.attention))
 
     def page_part(self) -> Part:
         """Return the saved page's data: the table, and the cards of all heads by page anchor."""
         n_layers, n_heads = self.atlas.names.shape
         cards = {
-            f"L{layer}H{head}": card_to_wire(self.atlas.card(layer, head))
+            f"L{layer}H{head}": self._card_of(layer, head)
             for layer in range(n_layers)
             for head in range(n_heads)
         }

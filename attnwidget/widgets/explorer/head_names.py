@@ -150,6 +150,12 @@ class HeadNames:
         """Add the rules of the names to a text, for heads with their rules in their places."""
         add_named_rules(attention, self.by_head)
 
+    def show_text(self) -> None:
+        """Show the links of the current text on the card of the head."""
+        card = self._explorer.card
+        if card is not None:
+            card.attention = self._explorer.attention
+
     def begin(self) -> None:
         """Make the card of the current head, or offer to name the heads."""
         if self.atlas is not None:
@@ -252,4 +258,5 @@ class HeadNames:
         with explorer._lock, explorer.together():
             if self.atlas is not None and explorer.card is None and not self._background.closed:
                 self._figures.adopt(_PANEL, AtlasView(self.atlas, table=False, selected=[]))
+                self.show_text()
             self._status.measured(_PANEL)

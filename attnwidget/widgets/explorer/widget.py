@@ -569,6 +569,7 @@ class Explorer(BackgroundAnswers, ExplorerFigure):
     @when_open("attention")
     def _read_another(self, change: object) -> None:
         self._measures.read_another()
+        self._names.show_text()
 
     @when_open("tab")
     def _look_at_tab(self, change: object) -> None:

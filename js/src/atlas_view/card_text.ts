@@ -11,6 +11,7 @@ import {
   type Column,
   type Effect,
   type Example,
+  type InText,
   type Kind,
   type LossChange,
   OF_NAME,
@@ -200,6 +201,26 @@ export const examplesOfName = (card: Card, chosen: Kind): [Kind, Example[], numb
     const all = card.examples[kind] ?? [];
     return all.length ? [[kind, all.slice(0, FEW_OF_NAME), all.length]] : [];
   });
+
+export const IN_TEXT_TITLE = "in this text";
+export const NOTHING_IN_TEXT = "In this text, the name predicts no link.";
+
+/** Return the number of predictions by outcome: "3 predictions: 2 right, 1 wrong". */
+export function inTextCounts({ predictions, likelihood, kinds }: InText): string {
+  const counts = kinds.filter(([, count]) => count);
+  const outcomes = counts.map(([kind, count]) => `${count} ${likelihood}${kind}`);
+  return `${counted(predictions, "prediction")}: ${outcomes.join(", ")}`;
+}
+
+/** Return how to read likely links; "" if the tokens determine the links. */
+export const inTextNote = ({ likelihood }: InText): string =>
+  likelihood && "likely: the text has no parse, so each content word that may be meant counts";
+
+/** Return the links of the reader's own text with their kinds. */
+export const linksInText = ({ kinds }: InText): [kind: string, Example][] =>
+  kinds.flatMap(([kind, , examples]) =>
+    examples.map((example): [string, Example] => [kind, example]),
+  );
 
 /** Return an example as text: `he → captain, 0.59: …`. */
 export function exampleText({ pieces, query, key, weight }: Example): string {

@@ -18,10 +18,15 @@ import {
   effectTitle,
   examplesOfName,
   exampleText,
+  IN_TEXT_TITLE,
+  inTextCounts,
+  inTextNote,
   isWhole,
   KIND_MEANINGS,
+  linksInText,
   NO_CARD,
   NO_EXAMPLES,
+  NOTHING_IN_TEXT,
   RULE_TITLE,
   ruleGroupText,
   ruleNote,
@@ -43,13 +48,23 @@ import {
   paintExample,
   paintScore,
 } from "./paint.js";
+import {
+  DISTANCES_HEIGHT,
+  DISTANCES_NOTE,
+  DISTANCES_TITLE,
+  distancesText,
+  distancesWidth,
+  paintDistances,
+} from "./paint_distances.js";
 import { paintShares, partsOf, partText, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { anchorOf, noteOf } from "./rows.js";
 import {
   type AtlasState,
   type Card,
+  type Distances,
   type Effect,
   type Example,
+  type InText,
   KINDS,
   type Kind,
   type Rule,
@@ -87,7 +102,7 @@ export function cardView(
   if (!isWhole(card, state))
     return html`<p class="attnw-atlas-title">${anchor}</p>
       ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
-      ${sharesView(card.shares, layout, look)}
+      ${sharesView(card.shares, layout, look)}${distancesView(card.distances, look)}
       ${moreButton(`all ${card.scores.length} scores`, false, () =>
         actions.change({ all_scores: true }),
       )}${noteField(card.head, state, isPage, actions.change)}`;
@@ -99,11 +114,12 @@ export function cardView(
   return html`<p class="attnw-atlas-title">${anchor}</p>
     ${cardSentences(card).map((text) => html`<p class="attnw-atlas-text">${text}</p>`)}
     ${noteField(card.head, state, isPage, actions.change)}
-    ${sharesView(card.shares, layout, look)}
+    ${sharesView(card.shares, layout, look)}${distancesView(card.distances, look)}
     <div class="attnw-atlas-columns">
       <div .style=${`width: ${layout.column}px`}>${losses}</div>
       <div .style=${`width: ${layout.column}px`}>${aside}</div>
     </div>
+    ${inTextView(card.in_text, layout, look)}
     ${examplesView(card, state, layout, look, actions)}`;
 }
 
@@ -161,6 +177,19 @@ function sharesView(shares: Shares | null, layout: AtlasLayout, look: Look) {
     <canvas class="attnw-atlas-shares" aria-hidden="true"
       ${painted(paint, shares, theme, width, density)}></canvas
     ><span class="attnw-unseen">${partsOf(shares).map(partText).join(", ")}</span>`;
+}
+
+function distancesView(distances: Distances, { theme, density }: Look) {
+  if (!distances.length) return nothing;
+  const paint = (canvas: HTMLCanvasElement) => {
+    const pen = fresh(canvas, distancesWidth(distances), DISTANCES_HEIGHT);
+    if (pen) paintDistances(pen, theme, distances);
+  };
+  return html`<div class="attnw-atlas-heading"><span>${DISTANCES_TITLE}</span
+      ><span class="attnw-atlas-unit attnw-muted">${DISTANCES_NOTE}</span></div>
+    <div class="attnw-atlas-distances"><canvas aria-hidden="true"
+      ${painted(paint, distances, theme, density)}></canvas
+      ><span>${distancesText(distances)}</span></div>`;
 }
 
 function ruleView(rule: Rule | null, layout: AtlasLayout, look: Look) {
@@ -228,6 +257,23 @@ function feedsView({ feeds }: Card, { choose }: Actions) {
         @click=${() => choose(head)}>${headName(head)}</button> its ${fed}
         <span class="attnw-muted">${score.toFixed(3)}</span></li>`,
     )}</ul>`;
+}
+
+/** Return the links of the reader's own text that the name predicts. */
+function inTextView(inText: InText | null, { card: width }: AtlasLayout, look: Look) {
+  if (!inText) return nothing;
+  if (!inText.predictions)
+    return html`<p class="attnw-atlas-note attnw-atlas-in-text">${NOTHING_IN_TEXT}</p>`;
+  const line = exampleLines(width, look);
+  const note = inTextNote(inText);
+  return html`<div class="attnw-atlas-heading attnw-group"><span>${IN_TEXT_TITLE}</span
+      ><span class="attnw-atlas-unit attnw-muted">${inTextCounts(inText)}</span></div>
+    <ol class="attnw-atlas-examples attnw-atlas-few" aria-label=${IN_TEXT_TITLE}>${linksInText(
+      inText,
+    ).map(
+      ([kind, example]) => html`<li><span class="attnw-atlas-kind attnw-muted">${kind}</span
+        >${line(example)}</li>`,
+    )}</ol>${note && html`<p class="attnw-atlas-note">${note}</p>`}`;
 }
 
 function examplesView(

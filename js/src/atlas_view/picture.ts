@@ -12,10 +12,15 @@ import {
   effectTitle,
   examplesOfName,
   FIGURE,
+  IN_TEXT_TITLE,
+  inTextCounts,
+  inTextNote,
   isWhole,
+  linksInText,
   MEANING,
   NO_CARD,
   NOTHING,
+  NOTHING_IN_TEXT,
   RULE_TITLE,
   rowsText,
   ruleGroupText,
@@ -39,11 +44,21 @@ import {
   paintExample,
   paintScore,
 } from "./paint.js";
+import {
+  DISTANCES_HEIGHT,
+  DISTANCES_NOTE,
+  DISTANCES_TITLE,
+  distancesText,
+  distancesWidth,
+  paintDistances,
+} from "./paint_distances.js";
 import { type BarRow, paintBarRows, paintRows, rowsHeight } from "./paint_rows.js";
 import { paintShares, sharesHeight, WIDEST_SHARES } from "./paint_shares.js";
 import { noteOf, rowsOf, shownRows } from "./rows.js";
 import type { AtlasState, Card, Example } from "./state.js";
 
+/** Distance of the kind of a link above its weight. */
+const KIND_ABOVE = 16;
 /** Largest number of table rows in a picture. */
 const MOST_ROWS = 24;
 
@@ -94,6 +109,7 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
   if (note) for (const line of `Note: ${note}`.split("\n")) sheet.text(line, words);
   sheet.gap();
   drawShares(sheet, card, layout);
+  drawDistances(sheet, card);
   if (!isWhole(card, state)) return;
   const effectBars = (rows: EffectRow[], range: [number, number]) =>
     bars(
@@ -136,7 +152,28 @@ function drawCard(sheet: Sheet, state: AtlasState, card: Card, layout: AtlasLayo
     for (const item of card.writes) sheet.text(writesText(item), words);
     sheet.gap();
   }
+  drawInText(sheet, card);
   drawExamples(sheet, state, card);
+}
+
+function drawInText(sheet: Sheet, { in_text }: Card): void {
+  if (!in_text) return;
+  if (!in_text.predictions) {
+    sheet.text(NOTHING_IN_TEXT);
+    sheet.gap();
+    return;
+  }
+  const links = linksInText(in_text);
+  drawExampleList(
+    sheet,
+    `${IN_TEXT_TITLE}: ${inTextCounts(in_text)}`,
+    links.map(([, example]) => example),
+    null,
+    links.map(([kind]) => kind),
+  );
+  const note = inTextNote(in_text);
+  if (note) sheet.text(note);
+  sheet.gap();
 }
 
 function drawShares(sheet: Sheet, { shares }: Card, layout: AtlasLayout): void {
@@ -149,6 +186,21 @@ function drawShares(sheet: Sheet, { shares }: Card, layout: AtlasLayout): void {
     paintShares(pen, theme, FONT, { shares, width, measure }),
   );
   sheet.text(sharesNote(shares));
+  sheet.gap();
+}
+
+function drawDistances(sheet: Sheet, { distances }: Card): void {
+  if (!distances.length) return;
+  const { theme } = sheet;
+  sheet.text(`${DISTANCES_TITLE}: ${distancesText(distances)}`, {
+    bold: true,
+    color: theme.text,
+    line: 18,
+  });
+  sheet.place(distancesWidth(distances), DISTANCES_HEIGHT, (pen) =>
+    paintDistances(pen, theme, distances),
+  );
+  sheet.text(DISTANCES_NOTE);
   sheet.gap();
 }
 
@@ -165,6 +217,7 @@ function drawExampleList(
   title: string,
   shown: readonly Example[],
   opened: number | null,
+  kinds: readonly string[] = [],
 ): void {
   const { theme, room } = sheet;
   const measure = tableRuler(labelFont(FONT));
@@ -177,6 +230,7 @@ function drawExampleList(
       pen.textBaseline = "middle";
       const color = isOpen ? theme.accent : theme.muted;
       write(pen, percentText(example.weight), [0, EXAMPLE_BASE], color);
+      write(pen, kinds[number] ?? "", [0, EXAMPLE_BASE - KIND_ABOVE], color);
       pen.translate(WEIGHT + 2, 0);
       paintExample(pen, theme, FONT, exampleLine(example, measure, room - WEIGHT - 4));
       pen.restore();

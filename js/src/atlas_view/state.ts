@@ -113,6 +113,19 @@ export interface Example {
   weight: number;
 }
 
+/** Share of the attention of a head at each distance, from earlier to later tokens. */
+export type Distances = [name: string, share: number | null][];
+
+/** Links that the name of a head predicts in the reader's own text. */
+export interface InText {
+  /** Number of tokens with a predicted link. */
+  predictions: number;
+  /** "likely " if the tokens of the text do not determine the links, else "". */
+  likelihood: string;
+  /** For each kind: number of links, and the first links. */
+  kinds: [kind: string, count: number, examples: Example[]][];
+}
+
 export interface Card {
   head: Head;
   /** Name of the head, or "". */
@@ -124,6 +137,10 @@ export interface Card {
   scores: Score[];
   effect: Effect | null;
   examples: Partial<Record<Kind, Example[]>>;
+  /** Empty if the distances were not measured. */
+  distances: Distances;
+  /** Null without a text, or if the name has no rule for its tokens. */
+  in_text: InText | null;
   writes: [source: string, promoted: string[], suppressed: string[]][];
   feeds: [head: Head, fed: string, score: number][];
   /** Measured rule of the name; null without a rule or measurement. */
