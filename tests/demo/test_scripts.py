@@ -43,7 +43,6 @@ def test_all_programs_are_found() -> None:
         "evaluate",
         "finetune",
         "make_atlas",
-        "measure_atlas_rules",
         "measure_dependency_probes",
         "measure_names",
         "measure_other_texts",

@@ -68,7 +68,7 @@ CHARTS = {
     "09_why_it_looks_there": 2,
     "10_where_does_it_look_in_the_picture": 2,
     "11_which_head_aligns_speech": 2,
-    "12_a_real_language_model": 10,
+    "12_a_real_language_model": 11,
     "13_a_name_for_every_head": 9,
     "03_heads_and_grammar": 1,
     "06_pictures": 1,
