@@ -303,7 +303,7 @@ class HeadResult(Result):
             >>> found["position"].top_heads("previous token", 2)[["layer", "head"]].values.tolist()
             [[0, 2], [2, 11]]
         """
-        return sorted_heads(self.to_frame(), metric, top, smallest=smallest)
+        return sorted_heads(heads_frame(self.heads()), metric, top, smallest=smallest)
 
     def __array__(self, *args: object, **options: object) -> NDArray[Any]:
         """Raise TypeError, because a result has several arrays."""
@@ -407,7 +407,7 @@ class Measurements(MissingNames, Mapping[str, Any]):
             >>> found.top_heads("next token", 1)[["layer", "head"]].values.tolist()
             [[1, 8]]
         """
-        return sorted_heads(self.to_frame(), metric, top, smallest=smallest)
+        return sorted_heads(heads_frame(self.heads()), metric, top, smallest=smallest)
 
     def _advice_on(self, name: str) -> str:
         if name in self._results:

@@ -13,7 +13,7 @@ from attnwidget.capture.tapping.head import Head
 from attnwidget.capture.tapping.layer_numbers import LayerNumbers
 from attnwidget.corpus.argument_checks import all_of
 from attnwidget.corpus.other_texts import OtherTexts
-from attnwidget.corpus.results import HeadMetrics, HeadResult
+from attnwidget.corpus.results import HeadMetrics, HeadResult, heads_frame, sorted_heads
 from attnwidget.hidden_frames import warn_caller
 from attnwidget.kernels.arrays import Float64Array, Int64Array
 from attnwidget.kernels.plain_torch import in_plain_torch
@@ -391,12 +391,43 @@ class RelationAccuracies(HeadResult):
 
     def heads(self) -> HeadMetrics:
         """Return the accuracy of the better direction, for all words and frequent relations."""
-        better = np.maximum(self.accuracy[:, :, 0], self.accuracy[:, :, 1])
-        return {
-            f"accuracy on {name}": better[..., r]
-            for r, name in enumerate(self.relations)
-            if not r or (self.counts[r] >= TABLE_COUNT and name != "root")
+        frequent = {
+            name
+            for name, count in zip(self.relations, self.counts, strict=True)
+            if name == "all" or (count >= TABLE_COUNT and name != "root")
         }
+        return {f"accuracy on {name}": v for name, v in self._better.items() if name in frequent}
+
+    def top_heads(
+        self, metric: str | None = None, top: int = 10, *, smallest: bool = False
+    ) -> pd.DataFrame:
+        """Return the most accurate heads for a relation as a table: layer, head, metric, value.
+
+        Args:
+            metric: Relation, such as "nsubj"; None = "all".
+            top: Largest number of heads.
+            smallest: Whether to return the least accurate heads.
+
+        Raises:
+            KeyError: If there is no such relation.
+            ValueError: If `top` is below 1.
+
+        Example:
+            >>> from attnwidget import load_model
+            >>> from attnwidget.demo import demo_treebank
+            >>> from attnwidget.words import probe_relations
+            >>> relations = probe_relations(load_model(), demo_treebank()[:10], progress=False)
+            >>> relations.top_heads("nsubj", 1)[["layer", "head"]].values.tolist()
+            [[2, 8]]
+        """
+        name = (metric or "all").removeprefix("accuracy on ")
+        return sorted_heads(heads_frame(self._better), name, top, smallest=smallest)
+
+    @property
+    def _better(self) -> HeadMetrics:
+        """Accuracy of the better direction for each relation, [L, H] each."""
+        better = self.accuracy.max(2)
+        return {name: better[..., r] for r, name in enumerate(self.relations)}
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per head, direction and relation, with columns as in `best`."""

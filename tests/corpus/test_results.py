@@ -63,3 +63,27 @@ def test_a_table_without_frequent_relations_names_the_count_that_shows_some() ->
     assert len(relations.table(min_count=2)) > 1
     with pytest.raises(TypeError, match=naming("table", "'top'", "min_count")):
         relations.table(top=3)  # type: ignore[call-arg]
+
+
+def test_top_heads_of_a_relation_have_the_better_direction() -> None:
+    model = load_model(device="cpu")
+    relations = probe_relations(model, demo_treebank()[:8], skip_unaligned=True, progress=False)
+    best = relations.top_heads("det", 3)
+    better = relations.accuracy[..., relations.relations.index("det")].max(2)
+    assert best["value"].tolist() == sorted(better.ravel(), reverse=True)[:3]
+    first = best.iloc[0]
+    assert first["value"] == better[first["layer"], first["head"]]
+    assert relations.top_heads(top=1)["metric"].item() == "all"
+    with pytest.raises(KeyError, match=naming("'subject'", "'nsubj'")):
+        relations.top_heads("subject")
+
+
+def test_tables_and_charts_answer_the_options_of_a_neighbor() -> None:
+    model = load_model(device="cpu")
+    attention = model.attend("The cat sat.")
+    for maps in (attention, attention.words):
+        with pytest.raises(TypeError, match=naming("'query'", "rows(head, query=...)")):
+            maps.to_frame("L1 H3", query="cat")  # type: ignore[call-overload]
+    answers = model.predict("The [MASK] sat.")
+    with pytest.raises(TypeError, match=naming("'versus'", "(after - before).chart()")):
+        answers.chart(versus=answers)  # type: ignore[call-arg]

@@ -12,6 +12,7 @@ import numpy as np
 from attnwidget.capture.result import Result
 from attnwidget.kernels.arrays import Float32Array
 from attnwidget.text.counted import counted
+from attnwidget.text.option_names import other_options
 from attnwidget.text.whole_number import whole_number
 
 if TYPE_CHECKING:
@@ -190,6 +191,11 @@ class Predictions(Result):
                 )
         return pd.DataFrame(rows)
 
+    @other_options(
+        before="(after - before).chart()",
+        compared="(after - before).chart()",
+        versus="(after - before).chart()",
+    )
     def chart(self, *, width: int = 640) -> alt.VConcatChart:
         """Draw a bar for each of the `top` answers to each question; needs no network.
 

@@ -33,7 +33,7 @@ from attnwidget.capture.maps.head_scores import HeadScores, head_scores
 from attnwidget.capture.maps.input_reading import Reading
 from attnwidget.capture.maps.layer import Layer
 from attnwidget.capture.maps.layer_steps import layer_done
-from attnwidget.capture.maps.named_rows import named_rows
+from attnwidget.capture.maps.named_rows import ROWS_OF_A_TOKEN, named_rows
 from attnwidget.capture.maps.python_call import YOURS, Call, call
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps
@@ -1345,7 +1345,7 @@ class Attention(MissingNames):
         return axes.layers.spread(distances)
 
     @hides_frames
-    @other_options(quantity=_QUANTITIES)
+    @other_options(key=ROWS_OF_A_TOKEN, quantity=_QUANTITIES, query=ROWS_OF_A_TOKEN)
     def to_frame(
         self,
         layer: int | HeadName | None = None,

@@ -16,6 +16,9 @@ from attnwidget.text.whole_number import is_whole_number
 if TYPE_CHECKING:
     from attnwidget.capture.maps.head_maps import HeadMaps
 
+#: Calls about one token, for the hints of tables.
+ROWS_OF_A_TOKEN = "rows(head, query=...) or top_links(head, query=...)"
+
 
 def named_rows(
     head_maps: HeadMaps,

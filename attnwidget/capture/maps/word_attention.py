@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from attnwidget.capture.maps.head_maps import HeadMaps
-from attnwidget.capture.maps.named_rows import named_rows
+from attnwidget.capture.maps.named_rows import ROWS_OF_A_TOKEN, named_rows
 from attnwidget.capture.maps.stack_axes import Stack, checked_place
 from attnwidget.capture.maps.stack_maps import StackMaps, word_of_tokens
 from attnwidget.capture.maps.top_links import Part, Sentences, largest_links, top_links
@@ -22,6 +22,7 @@ from attnwidget.kernels.arrays import Float32Array
 from attnwidget.kernels.word_weights import word_weights
 from attnwidget.text.counted import counted
 from attnwidget.text.missing_names import MissingNames
+from attnwidget.text.option_names import other_options
 from attnwidget.text.place_of_token import TokenName
 
 if TYPE_CHECKING:
@@ -316,6 +317,7 @@ class WordAttention(MissingNames):
         )
 
     @hides_frames
+    @other_options(key=ROWS_OF_A_TOKEN, query=ROWS_OF_A_TOKEN)
     def to_frame(
         self,
         layer: int | HeadName | None = None,

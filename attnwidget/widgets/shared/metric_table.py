@@ -138,8 +138,8 @@ def _refuse_missing(title: str, values: NDArray[np.float64]) -> None:
         others = f" and {len(missing) - 1} more heads" if len(missing) > 1 else ""
         raise ValueError(
             f"the metric {title!r} is {values[layer, head]} at L{layer} H{head}{others}: every "
-            "head needs a finite number. Leave the metric out, or replace missing numbers "
-            "with np.nan_to_num"
+            "head needs a finite number. Leave the metric out, or replace missing numbers, "
+            f"metrics={{{title!r}: np.nan_to_num(values)}}"
         )
 
 
