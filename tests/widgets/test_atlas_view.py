@@ -259,7 +259,10 @@ def test_a_picture_has_the_table_and_the_evidence(atlas: Atlas) -> None:
     assert "L2 H8 · determiner to its noun" in written
     assert "preposition to its noun" in " ".join(written) and "scores" in written
     assert card.effect is not None and card.effect.outcome == "secondary cause"
-    assert "losing it hurts: yes, but as much elsewhere or without another head" in written
+    assert (
+        "losing it hurts: yes, but not clearly more than elsewhere, or than without another head"
+        in written
+    )
     assert "examples: strongest" in written
     assert view.caption.text().startswith("Atlas of attention heads · small BERT")
 

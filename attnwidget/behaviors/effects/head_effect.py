@@ -17,8 +17,14 @@ from attnwidget.kernels.arrays import Float64Array
 Outcome = Literal["primary cause", "secondary cause", "correlate", "interferer", "null"]
 LOSING_IT_HURTS: dict[str, tuple[str, str]] = {
     "primary cause": ("yes, most", "yes, here, and more than any other tested head"),
-    "secondary cause": ("yes", "yes, but as much elsewhere or without another head"),
-    "correlate": ("yes, as elsewhere", "yes, but as much elsewhere and without another head"),
+    "secondary cause": (
+        "yes",
+        "yes, but not clearly more than elsewhere, or than without another head",
+    ),
+    "correlate": (
+        "yes, as elsewhere",
+        "yes, but not clearly more than elsewhere, nor than without another head",
+    ),
     "interferer": ("no, it helps", "no, the model predicts better without it"),
     "null": ("no change", "no measurable change"),
     "": ("", "unknown, too few texts"),
