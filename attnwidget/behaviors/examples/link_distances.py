@@ -119,7 +119,8 @@ def distance_bins(n: int) -> torch.Tensor:
         >>> [DISTANCES[index] for index in distance_bins(6)[5].tolist()]
         ['4–7 before', '4–7 before', '3 before', '2 before', '1 before', 'itself']
     """
-    positions = torch.arange(n, device="cpu")
+    positions = torch.arange(n, dtype=torch.int64, device="cpu")
     offsets = positions - positions[:, None]  # key minus query
-    sizes = torch.bucketize(offsets.abs(), torch.tensor(_EDGES, device="cpu"), right=True)
+    edges = torch.tensor(_EDGES, dtype=torch.int64, device="cpu")
+    sizes = torch.bucketize(offsets.abs(), edges, right=True)
     return _ITSELF + sizes * offsets.sign()
