@@ -1010,16 +1010,16 @@ describe("the guess of the model", () => {
     expect(line(predictions({ _effects: effects(0.04, [-0.02, 0]) }))).toContain(
       "Without this head: he 34\u00a0%, she 16\u00a0%.",
     );
-    // A change below a percentage point does not leave the earlier number.
+    // The second answer changes by less than a percentage point, so it is left out.
     expect(line(predictions({ _effects: effects(0.04, [-0.008, 0]) }))).toContain(
-      "Without this head: he 34\u00a0%, she 17\u00a0%.",
+      "Without this head: he 34\u00a0%.",
     );
     const estimate = { ...effects(0.04), estimate: true };
     expect(line(predictions({ _effects: estimate }))).not.toContain("Without");
   });
   test("looks at all shown answers before it says that none changes", () => {
     expect(line(predictions({ _effects: effects(0.001, [0.002, 0.03]) }))).toContain(
-      "Without this head: he 30\u00a0%, she 18\u00a0%; they 15\u00a0% → 18\u00a0%.",
+      "Without this head: they 15\u00a0% → 18\u00a0%.",
     );
     const ofOne = { ...effects(0.004), others: null };
     expect(line(predictions({ _effects: ofOne }))).not.toContain("Without");

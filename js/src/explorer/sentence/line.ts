@@ -95,16 +95,18 @@ const shareOf = (value: number) =>
   value > 0 && value < 0.0005 ? "under 0.1\u00a0%" : percentText(value);
 
 /**
- * Return the answers with their present probabilities. Answers that were not mentioned before have
- * both probabilities.
+ * Return the answers whose probability changes by a percentage point or more, with the present
+ * probability, as in the bars. Answers that were not mentioned before have both probabilities.
  */
 function changedAnswers({ answers, least }: Guess, named: readonly Answer[]): string {
-  const others = answers.filter((answer) => !named.includes(answer) && isChanged(answer, least));
-  const now = named.map(({ text, before, after = before }) => saidShare(text, after));
+  const changed = answers.filter((answer) => isChanged(answer, least));
+  const now = named.filter((answer) => changed.includes(answer));
+  const others = changed.filter((answer) => !named.includes(answer));
+  const said = now.map(({ text, after = 0 }) => saidShare(text, after)).join(", ");
   const moved = others.map(
     ({ text, before, after = 0 }) => `${saidShare(text, before)} → ${percentText(after)}`,
   );
-  return [now.join(", "), ...moved].join("; ");
+  return [said, ...moved].filter(Boolean).join("; ");
 }
 
 /** Return the model's current answers, or its answers without the shown head; "" if unknown. */
