@@ -403,6 +403,8 @@ class RelationAccuracies(HeadResult):
     ) -> pd.DataFrame:
         """Return the most accurate heads for a relation as a table: layer, head, metric, value.
 
+        Of equal heads, the last is the first row, as in `best`.
+
         Args:
             metric: Relation, such as "nsubj"; None = "all".
             top: Largest number of heads.
@@ -421,7 +423,7 @@ class RelationAccuracies(HeadResult):
             [[2, 8]]
         """
         name = (metric or "all").removeprefix("accuracy on ")
-        return sorted_heads(heads_frame(self._better), name, top, smallest=smallest)
+        return sorted_heads(heads_frame(self._better)[::-1], name, top, smallest=smallest)
 
     @property
     def _better(self) -> HeadMetrics:

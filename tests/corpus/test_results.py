@@ -74,6 +74,11 @@ def test_top_heads_of_a_relation_have_the_better_direction() -> None:
     first = best.iloc[0]
     assert first["value"] == better[first["layer"], first["head"]]
     assert relations.top_heads(top=1)["metric"].item() == "all"
+    for row in relations.best(min_count=2).to_dict("records"):
+        found = relations.top_heads(row["relation"], 1)
+        assert found[["layer", "head", "value"]].to_numpy().tolist() == [
+            [row["layer"], row["head"], row["accuracy"]]
+        ]
     with pytest.raises(KeyError, match=naming("'subject'", "'nsubj'")):
         relations.top_heads("subject")
 
