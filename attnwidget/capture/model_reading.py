@@ -58,7 +58,7 @@ def reading_of(attention: Attention, what: str) -> Reading[Attention]:
     if reading is None:
         raise ValueError(
             f"{what} is read from a model, and this attention has none (given weights, given "
-            "queries and keys, or read in a block of `disabled`): make one with "
+            "queries and keys, or heads switched off in a block of `disabled`): make one with "
             "load_model(...).attend(text), outside of `disabled`"
         )
     return reading
