@@ -22,10 +22,6 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 import comm
 import ipywidgets
 import pytest
-
-# The first import decides between bars of terminals and of notebooks, for transformers too. In the
-# midst of a test with the shell of a notebook, it would decide for all later tests of the process.
-import tqdm.auto  # noqa: F401
 from hypothesis import settings
 
 from fixtures import forked_python
